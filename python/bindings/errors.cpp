@@ -1,5 +1,6 @@
 // Errors at the language boundary: kinds of Error become the classes that Paddle raises.
 #include <new>
+#include <string>
 
 #include "common.h"
 #include "native_docs.h"
@@ -8,11 +9,12 @@ namespace oar::python {
 namespace {
 
 PyObject* g_argument_type_error = nullptr;
+PyObject* g_argument_value_error = nullptr;
 
 PyObject* class_of(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::InvalidArgument:
-      return PyExc_ValueError;
+      return g_argument_value_error ? g_argument_value_error : PyExc_ValueError;
     case ErrorKind::InvalidType:
       return g_argument_type_error ? g_argument_type_error : PyExc_TypeError;
     case ErrorKind::OutOfRange:
@@ -60,14 +62,21 @@ class CarriedError : public std::exception {
 
 }  // namespace
 
-// Paddle raises ValueError for an argument of the wrong type in eager mode, and TypeError in static
-// mode. Here it is both.
+// Paddle raises ValueError for an argument of the wrong type in eager mode, TypeError in static mode, and RuntimeError
+// where no kernel takes a dtype. Here it is all of them. Likewise Paddle tests values by assert in some functions, and
+// raises ValueError in others.
 void init_errors(PyObject* module) {
-  const Ref bases = checked(PyTuple_Pack(2, PyExc_TypeError, PyExc_ValueError));
-  Ref error = checked(PyErr_NewExceptionWithDoc("oar.ArgumentTypeError", docs::kArgumentTypeError,
-                                                bases.get(), nullptr));
-  g_argument_type_error = error.get();
-  if (PyModule_AddObjectRef(module, "ArgumentTypeError", error.release()) < 0) throw PythonError();
+  const auto add = [module](const char* name, const char* doc, Ref bases) {
+    const std::string full = std::string("oar.") + name;
+    Ref error = checked(PyErr_NewExceptionWithDoc(full.c_str(), doc, bases.get(), nullptr));
+    if (PyModule_AddObjectRef(module, name, error.get()) < 0) throw PythonError();
+    return error.release();
+  };
+  g_argument_type_error =
+      add("ArgumentTypeError", docs::kArgumentTypeError,
+          checked(PyTuple_Pack(3, PyExc_TypeError, PyExc_ValueError, PyExc_RuntimeError)));
+  g_argument_value_error = add("ArgumentValueError", docs::kArgumentValueError,
+                               checked(PyTuple_Pack(2, PyExc_ValueError, PyExc_AssertionError)));
 }
 
 void set_python_error() {

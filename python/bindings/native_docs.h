@@ -45,7 +45,7 @@ Examples:
 )";
 
 inline constexpr char kArgumentTypeError[] =
-    R"(An argument has the wrong type. It is a TypeError and a ValueError.
+    R"(An argument has the wrong type or dtype. It is a TypeError, a ValueError and a RuntimeError.
 
 Examples:
     >>> import oar
@@ -53,6 +53,18 @@ Examples:
     ...     oar.abs('text')
     ... except oar.ArgumentTypeError as error:
     ...     isinstance(error, TypeError), isinstance(error, ValueError)
+    (True, True)
+)";
+
+inline constexpr char kArgumentValueError[] =
+    R"(An argument has a value or a shape that an op does not take. It is a ValueError and an AssertionError.
+
+Examples:
+    >>> import oar
+    >>> try:
+    ...     oar.ones([2]) + oar.ones([3])
+    ... except oar.ArgumentValueError as error:
+    ...     isinstance(error, ValueError), isinstance(error, AssertionError)
     (True, True)
 )";
 

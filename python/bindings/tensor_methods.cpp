@@ -55,7 +55,10 @@ int put_stop_gradient(PyObject* self, PyObject* value, void*) {
     const bool stop = PyObject_IsTrue(value) != 0;
     if (!stop && stop_gradient(tensor_of(self)))
       if (Builder* builder = Builder::of(tensor_of(self))) builder->note_leaf(tensor_of(self));
-    set_stop_gradient(tensor_of(self), stop);
+    if (stop)
+      set_stop_gradient(tensor_of(self), true);
+    else
+      request_gradient(tensor_of(self));
     return 0;
   });
 }
@@ -156,7 +159,10 @@ const Tensor& with_memory(PyObject* self) {
   return t;
 }
 
-PyObject* numpy(PyObject* self, PyObject*) {
+// Paddle takes an argument here and does not use it.
+PyObject* numpy(PyObject* self, PyObject* args) {
+  PyObject* unused = nullptr;
+  if (!PyArg_UnpackTuple(args, "numpy", 0, 1, &unused)) return nullptr;
   return guarded([&] {
     const Tensor& t = with_memory(self);
     return to_array(t.kind() == Kind::SelectedRows ? selected_rows_to_dense(t) : t, true);
@@ -393,7 +399,7 @@ PyGetSetDef tensor_getters[] = {
     {}};
 
 PyMethodDef tensor_methods[] = {
-    {"numpy", numpy, METH_NOARGS, docs::kNumpy},
+    {"numpy", numpy, METH_VARARGS, docs::kNumpy},
     {"_numpy_view", numpy_view, METH_NOARGS, "A NumPy array on the same memory."},
     {"item", item_method, METH_VARARGS, docs::kItem},
     {"tolist", tolist, METH_NOARGS, docs::kToList},

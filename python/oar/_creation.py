@@ -194,6 +194,13 @@ def from_numpy(ndarray) -> Tensor:
     return to_tensor(ndarray)
 
 
+def _scalar(value):
+    """A number, or the one of a tensor; a 0-d tensor inside a program, where it has no value yet."""
+    if not isinstance(value, Tensor):
+        return value
+    return ops.cast(ops.reshape(value, []), "float64") if _C.is_symbolic(value) else value.item()
+
+
 @creator
 def linspace(start, stop, num, dtype=None, name=None) -> Tensor:
     """num numbers from start to stop, both included, evenly spaced.
@@ -213,13 +220,13 @@ def linspace(start, stop, num, dtype=None, name=None) -> Tensor:
         Tensor(shape=[5], dtype=float32, place=Place(cpu), stop_gradient=True,
                [0.        , 0.25000000, 0.50000000, 0.75000000, 1.        ])
     """
-    start, stop, num = (v.item() if isinstance(v, Tensor) else v for v in (start, stop, num))
+    start, stop, num = _scalar(start), _scalar(stop), num.item() if isinstance(num, Tensor) else num
     if num < 0:
         raise ValueError(f"[linspace] num must not be negative, but is {num}.")
     dtype = _C.dtype(dtype or _C.get_default_dtype())
     step = (stop - start) / (num - 1) if num > 1 else 0.0
     steps = ops.range(0, int(num), 1, "float64")
-    return ops.cast(steps * step + float(start), dtype)
+    return ops.cast(steps * step + start, dtype)
 
 
 @creator
@@ -242,11 +249,12 @@ def logspace(start, stop, num, base=10.0, dtype=None, name=None) -> Tensor:
         Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,
                [1.  , 10. , 100.])
     """
-    start, stop, num, base = (v.item() if isinstance(v, Tensor) else v for v in (start, stop, num, base))
+    start, stop, base, num = _scalar(start), _scalar(stop), _scalar(base), num.item() if isinstance(num, Tensor) else num
     if num < 1:
         raise ValueError(f"[logspace] num must be at least 1, not {num}.")
     exponents = linspace(start, stop, num, "float64")
-    return ops.cast(ops.pow(ops.full_like(exponents, float(base)), exponents), dtype or _C.get_default_dtype())
+    bases = base if isinstance(base, Tensor) else ops.full([], float(base), "float64")
+    return ops.cast(ops.pow(bases, exponents), dtype or _C.get_default_dtype())
 
 
 @creator
@@ -343,7 +351,7 @@ def normal(mean=0.0, std=1.0, shape=None, name=None) -> Tensor:
     """Normally distributed numbers; mean and std may be tensors.
 
     Args:
-        mean: the mean.
+        mean: the mean. Around a complex one, both parts together have the standard deviation.
         std: the standard deviation.
         shape: the shape of the result.
 
@@ -360,10 +368,19 @@ def normal(mean=0.0, std=1.0, shape=None, name=None) -> Tensor:
         like = mean if isinstance(mean, Tensor) else std
         other = std if isinstance(mean, Tensor) else mean
         sizes = (like + other).shape if isinstance(other, Tensor) else like.shape
-        return ops.gaussian(sizes, 0.0, 1.0, 0, like.dtype) * std + mean
+        return _noise(sizes, like.dtype) * std + mean
     if shape is None:
         shape = [1]
+    if isinstance(mean, complex):
+        return _noise(shape, _C.complex64) * std + mean
     return ops.gaussian(shape, float(mean), float(std), 0, None)
+
+
+def _noise(shape, dtype) -> Tensor:
+    if dtype not in (_C.complex64, _C.complex128):
+        return ops.gaussian(shape, 0.0, 1.0, 0, dtype)
+    from oar._random import standard_normal
+    return standard_normal(shape, dtype)
 
 
 def rand_like(input: Tensor, name: str | None = None, *, dtype=None, device=None,

@@ -127,7 +127,7 @@ def combinations(x: Tensor, r: int = 2, with_replacement: builtins.bool = False,
                 [2, 3]])
     """
     if x.ndim != 1:
-        raise ValueError(f"[combinations] x must be a vector, but its shape is {list(x.shape)}.")
+        raise _C.ArgumentTypeError(f"[combinations] x must be a vector, but its shape is {list(x.shape)}.")
     if not isinstance(r, int) or r < 0:
         raise ValueError(f"[combinations] r must be an integer that is not negative, not {r!r}.")
     if r == 0:

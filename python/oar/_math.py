@@ -466,13 +466,13 @@ def _axis_pairs(x: Tensor, y: Tensor, axes) -> tuple[list[int], list[int]]:
         axes = axes.tolist()
     if isinstance(axes, int):
         if not 0 <= axes <= min(x.ndim, y.ndim):
-            raise ValueError(f"[tensordot] axes is {axes}, but x has {x.ndim} axes and y {y.ndim}.")
+            raise _C.ArgumentValueError(f"[tensordot] axes is {axes}, but x has {x.ndim} axes and y {y.ndim}.")
         return list(range(x.ndim - axes, x.ndim)), list(range(axes))
     parts = [p.tolist() if isinstance(p, Tensor) else p for p in axes]
     if all(isinstance(p, int) for p in parts):
         return list(parts), list(parts)
     if not 1 <= len(parts) <= 2:
-        raise ValueError(f"[tensordot] axes holds {len(parts)} lists; one or two are possible.")
+        raise _C.ArgumentValueError(f"[tensordot] axes holds {len(parts)} lists; one or two are possible.")
     lists = [[p] if isinstance(p, int) else list(p) for p in parts]
     first, second = lists[0], lists[-1]
     # What one list lacks is taken from the other.
@@ -523,7 +523,7 @@ def pdist(x: Tensor, p: float = 2.0, name: str | None = None) -> Tensor:
                [5.        , 1.        , 4.24264050])
     """
     if x.ndim != 2:
-        raise ValueError(f"[pdist] x of shape {list(x.shape)} must be a matrix.")
+        raise _C.ArgumentValueError(f"[pdist] x of shape {list(x.shape)} must be a matrix.")
     first, second = _pair_places(x.shape[0])
     difference = ops.index_select(x, first, 0) - ops.index_select(x, second, 0)
     return ops.p_norm(difference, float(p), [-1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oar._C import Tensor, ops
+from oar._C import ArgumentValueError, Tensor, ops
 from oar._spelling import spelled, written
 
 TYPE_CHECKING = False
@@ -66,13 +66,13 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
         [[2, 3], [5, 6]]
     """
     if not -input.ndim <= dim < input.ndim:
-        raise ValueError(f"[narrow] there is no axis {dim} in a tensor of shape {list(input.shape)}.")
+        raise ArgumentValueError(f"[narrow] there is no axis {dim} in a tensor of shape {list(input.shape)}.")
     size, first = input.shape[dim], int(start)
     if not -size <= first <= size:
-        raise ValueError(f"[narrow] start is {first}, but axis {dim} has size {size}.")
+        raise ArgumentValueError(f"[narrow] start is {first}, but axis {dim} has size {size}.")
     first += size if first < 0 else 0
     if length < 0 or first + length > size:
-        raise ValueError(f"[narrow] {length} places from {first} on are not within axis {dim}, which has size {size}.")
+        raise ArgumentValueError(f"[narrow] {length} places from {first} on are not within axis {dim}, which has size {size}.")
     return ops.slice(input, [dim], [first], [first + length])
 
 

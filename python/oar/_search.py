@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oar import _C
 from oar._C import Tensor, ops
+from oar._lazy import np
 from oar._spelling import spelled
 
 __all__ = ["histogram", "histogram_bin_edges", "histogramdd", "median", "mode", "nanmedian", "nanquantile", "quantile",
@@ -199,7 +200,7 @@ def _quantile(op: str, x: Tensor, q, axis, keepdim: bool, interpolation: str, ig
     shares = q if isinstance(q, Tensor) else _C.make_tensor(q, "float64")
     if shares.ndim > 1 or shares.size == 0:
         raise ValueError(f"[{op}] q of shape {list(shares.shape)} must be a number or a vector of them.")
-    if not bool(ops.all(ops.logical_and(shares >= 0, shares <= 1))):
+    if not _C.is_symbolic(shares) and not bool(ops.all(ops.logical_and(shares >= 0, shares <= 1))):
         raise ValueError(f"[{op}] q holds {shares.tolist()}; it must be in [0, 1].")
     if not x.dtype.name.startswith(("float", "bfloat")):
         x = ops.cast(x, "float32")
@@ -309,37 +310,45 @@ def histogram_bin_edges(input: Tensor, bins: int = 100, min: float = 0, max: flo
     if max < min:
         raise ValueError(f"[histogram_bin_edges] min is {min} and max {max}; max must not be the smaller one.")
     from oar._creation import linspace
-    low, high = float(min), float(max)
-    if low == high == 0 and input.size:
-        low, high = float(ops.min(input).item()), float(ops.max(input).item())
-    if low == high:
-        low, high = low - 0.5, high + 0.5
+    low, high = _ends_of(input, float(min), float(max)) if input.size else _apart(float(min), float(max))
     return linspace(low, high, bins + 1)
 
 
+def _apart(low: float, high: float) -> tuple[float, float]:
+    return (low - 0.5, high + 0.5) if low == high else (low, high)
+
+
+def _ends_of(x: Tensor, low: float, high: float):
+    """The ends of the bins of x: as given, or those of the elements where both are 0. A tensor stays one inside a program."""
+    if low or high:
+        return _apart(low, high)
+    least, most = ops.min(x), ops.max(x)
+    if not _C.is_symbolic(least):
+        return _apart(float(least.item()), float(most.item()))
+    least, most = ops.cast(least, "float64"), ops.cast(most, "float64")
+    half = 0.5 * ops.cast(least == most, "float64")
+    return least - half, most + half
+
+
 def _edges_of(x: Tensor, bins, ranges) -> list[Tensor]:
-    from oar._creation import linspace
+    from oar._creation import linspace, to_tensor
     axes = x.shape[1]
-    if isinstance(bins, (list, tuple)) and bins and isinstance(bins[0], Tensor):
-        return [ops.cast(b, x.dtype) for b in bins]
+    if isinstance(bins, (list, tuple)) and bins and isinstance(bins[0], (Tensor, np.ndarray)):
+        return [ops.cast(b, x.dtype) if isinstance(b, Tensor) else to_tensor(b, x.dtype) for b in bins]
     counts = [bins] * axes if not isinstance(bins, (list, tuple)) else list(bins)
     if not all(isinstance(count, int) for count in counts):
-        raise ValueError(f"[histogramdd] bins is {bins!r}; it must be an integer, a list of them, or a list of tensors.")
+        raise _C.ArgumentValueError(f"[histogramdd] bins is {bins!r}; it must be an integer, a list of them, or a list of tensors.")
     if len(counts) != axes:
-        raise ValueError(f"[histogramdd] bins has {len(counts)} entries for the {axes} columns of x.")
+        raise _C.ArgumentValueError(f"[histogramdd] bins has {len(counts)} entries for the {axes} columns of x.")
     edges = []
     for i, count in enumerate(counts):
         if ranges is not None:
-            low, high = float(ranges[2 * i]), float(ranges[2 * i + 1])
-        elif x.shape[0]:
-            column = x[:, i]
-            low, high = float(ops.min(column).item()), float(ops.max(column).item())
+            low, high = _apart(float(ranges[2 * i]), float(ranges[2 * i + 1]))
         else:
-            low, high = 0.0, 1.0
-        if low == high:
-            low, high = low - 0.5, high + 0.5
+            low, high = _ends_of(x[:, i], 0.0, 0.0) if x.shape[0] else (0.0, 1.0)
+        end = ops.reshape(ops.cast(high, x.dtype), [1]) if isinstance(high, Tensor) else ops.full([1], high, x.dtype)
         # The upper end is exact, so that the largest element is inside.
-        edges.append(ops.concat([linspace(low, high, count + 1, x.dtype)[:-1], ops.full([1], high, x.dtype)]))
+        edges.append(ops.concat([linspace(low, high, count + 1, x.dtype)[:-1], end]))
     return edges
 
 
@@ -366,11 +375,11 @@ def histogramdd(x: Tensor, bins=10, ranges=None, density: bool = False, weights:
     if not isinstance(density, bool):
         raise TypeError(f"[histogramdd] density must be a bool, not {type(density).__name__}.")
     if x.ndim < 2:
-        raise ValueError(f"[histogramdd] x of shape {list(x.shape)} must have at least two axes.")
+        raise _C.ArgumentValueError(f"[histogramdd] x of shape {list(x.shape)} must have at least two axes.")
     if isinstance(bins, (list, tuple)) and len(bins) != x.shape[-1]:
-        raise ValueError(f"[histogramdd] bins has {len(bins)} entries for {x.shape[-1]} columns.")
+        raise _C.ArgumentValueError(f"[histogramdd] bins has {len(bins)} entries for {x.shape[-1]} columns.")
     if ranges is not None and len(ranges) != 2 * x.shape[-1]:
-        raise ValueError(f"[histogramdd] ranges has {len(ranges)} numbers; {2 * x.shape[-1]} are needed.")
+        raise _C.ArgumentValueError(f"[histogramdd] ranges has {len(ranges)} numbers; {2 * x.shape[-1]} are needed.")
     points = ops.reshape(x, [-1, x.shape[-1]])
     edges = _edges_of(points, bins, ranges)
     sizes = [e.shape[0] - 1 for e in edges]
@@ -385,11 +394,12 @@ def histogramdd(x: Tensor, bins=10, ranges=None, density: bool = False, weights:
     for size in sizes:
         total *= size
     if weights is not None and list(weights.shape) != list(x.shape[:-1]):
-        raise ValueError(f"[histogramdd] weights of shape {list(weights.shape)} must have one number for each row of "
+        raise _C.ArgumentValueError(f"[histogramdd] weights of shape {list(weights.shape)} must have one number for each row of "
                          f"x: shape {list(x.shape[:-1])}.")
     share = ops.ones([points.shape[0]], x.dtype) if weights is None else ops.reshape(weights, [-1])
-    counts = ops.bincount(ops.masked_select(cell, inside), ops.masked_select(share, inside), total)
-    counts = ops.reshape(counts, sizes)
+    # What is outside goes to a place after the last one.
+    counts = ops.index_add(ops.zeros([total + 1], share.dtype), ops.where(inside, cell, ops.full_like(cell, total)), 0, share)
+    counts = ops.reshape(counts[:total], sizes)
     if density:
         counts = counts / ops.sum(counts)
         for i, bounds in enumerate(edges):

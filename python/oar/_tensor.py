@@ -395,6 +395,11 @@ def as_complex_number(self) -> complex:
 
 def array(self, dtype=None, copy=None):
     import numpy
+    if _C.static_active() and _C.is_symbolic(self):
+        # NumPy's functions of an object call its methods of the same name: np.log(x) is x.log(), as in Paddle.
+        held = numpy.empty([], object)
+        held[()] = self
+        return held
     if copy is False:
         return self._numpy_view() if dtype is None else numpy.asarray(self._numpy_view(), dtype)
     a = self.numpy()

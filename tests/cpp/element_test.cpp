@@ -67,7 +67,8 @@ TEST(Element, Float8RoundsToNearestEven) {
   EXPECT_EQ(float8_e4m3fn(448.0f).bits, 0x7e);
   EXPECT_EQ(float8_e4m3fn(464.0f).bits, 0x7e)
       << "halfway to the code that would be 480: the even one";
-  EXPECT_EQ(float8_e4m3fn(464.1f).bits, 0x7f) << "beyond it there is no infinity, only NaN";
+  EXPECT_EQ(float8_e4m3fn(464.1f).bits, 0x7e) << "beyond it the largest one";
+  EXPECT_EQ(float8_e4m3fn(-1e5f).bits, 0xfe);
   EXPECT_EQ(float8_e4m3fn(-kInf).bits, 0xff);
   EXPECT_EQ(float8_e4m3fn(1.0625f).bits, 0x38) << "halfway between 1 and 1.125";
   EXPECT_EQ(float8_e4m3fn(1.1875f).bits, 0x3a) << "halfway between 1.125 and 1.25";
@@ -77,7 +78,7 @@ TEST(Element, Float8RoundsToNearestEven) {
   EXPECT_EQ(float8_e4m3fn(-0.0f).bits, 0x80);
   EXPECT_EQ(float8_e5m2(57344.0f).bits, 0x7b);
   EXPECT_EQ(float8_e5m2(61439.0f).bits, 0x7b);
-  EXPECT_EQ(float8_e5m2(61440.0f).bits, 0x7c) << "halfway to infinity: the even one";
+  EXPECT_EQ(float8_e5m2(61440.0f).bits, 0x7b) << "beyond it the largest one";
   EXPECT_EQ(float8_e5m2(kInf).bits, 0x7c);
   EXPECT_EQ(float8_e5m2(std::ldexp(1.0f, -16)).bits, 0x01);
   EXPECT_EQ(float8_e5m2(std::ldexp(1.0f, -17)).bits, 0x00);

@@ -97,6 +97,31 @@ def test_retain_grads_of_a_result():
     assert z.grad is None
 
 
+def test_retained_gradient_is_that_of_the_value_before_a_write():
+    """As in Paddle: retain_grads() asks for the gradient of the value that the tensor has then."""
+    x = leaf([2.0])
+    for write, kept in [(lambda y: y.multiply_(oar.to_tensor(5.0)), 15), (lambda y: y.uniform_(), 0), (lambda y: y.zero_(), 0)]:
+        y = x * x
+        y.retain_grads()
+        write(y)
+        (y * 3.0).backward()
+        assert y.grad.item() == kept
+    y = x * x
+    y.multiply_(oar.to_tensor(5.0))
+    y.retain_grads()
+    (y * 3.0).backward()
+    assert y.grad.item() == 3
+    # The graph outlives the tensor.
+    y = x * x
+    z = y * 3.0
+    y = y.detach()
+    w = x * x
+    w.retain_grads()
+    z = w.add_(z) * 2.0
+    del w
+    z.backward()
+
+
 def test_retained_gradient_is_what_the_hooks_before_it_made():
     x = leaf([2.0])
     for order, kept in [("hook retain", 6), ("retain hook", 3), ("hook retain hook", 6), ("retain hook hook", 3)]:

@@ -177,3 +177,15 @@ def test_exit_with_live_tensors_and_threads():
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and done.stdout.strip() == "end", done.stderr[-1500:]
+
+
+def test_classes_that_paddle_raises():
+    """Paddle raises one class or the other, by the mode or the function; scripts catch either."""
+    for kind in (TypeError, ValueError, RuntimeError):
+        with pytest.raises(kind, match=r"\[eig\].*int64"):
+            oar.linalg.eig(oar.ones([2, 2], "int64"))
+    for kind in (ValueError, AssertionError):
+        with pytest.raises(kind, match=r"\[diagonal_scatter\]"):
+            oar.diagonal_scatter(oar.ones([2, 2]), oar.ones([2]), 0, 1, 1)
+        with pytest.raises(kind, match=r"\[pdist\]"):
+            oar.pdist(oar.ones([2, 2, 2]))

@@ -127,3 +127,15 @@ def test_internal_parameters_are_not_part_of_functions():
     with pytest.raises(TypeError, match="_part"):
         oar.bernoulli(oar.rand([3]), _part=[0, 3])
     assert oar.bernoulli(oar.rand([3]), "a name").shape == [3]  # name comes right after what users see
+
+
+def test_normal_around_complex_means():
+    oar.seed(5)
+    for mean, std in [(1 + 2j, 2.0), (oar.to_tensor([1 + 2j]), 2.0), (oar.to_tensor([1 + 2j]), oar.to_tensor([2.0]))]:
+        shape = None if isinstance(mean, oar.Tensor) else [4000]
+        mean = mean.expand([4000]) if isinstance(mean, oar.Tensor) else mean
+        drawn = oar.normal(mean, std, shape)
+        assert drawn.dtype == oar.complex64 and drawn.shape == [4000]
+        away = drawn.numpy() - (1 + 2j)
+        assert abs(away.mean()) < 0.15
+        np.testing.assert_allclose([away.real.var(), away.imag.var()], 2.0, rtol=0.15)

@@ -343,8 +343,8 @@ def test_mistakes_are_named(programs):
     x, y = static.data("x", [None, 3]), static.data("y", [None, 3], "int64")
     out = x + 1.0
     feed = {"x": array(2, 3)}
-    with pytest.raises(ValueError, match="no input 'z'. Its inputs are 'x', 'y'"):
-        run(main, {"z": array(2, 3)}, [out])
+    with pytest.warns(UserWarning, match="no input 'z'.*The inputs are 'x', 'y'"):
+        run(main, {"x": array(2, 3), "z": array(2, 3)}, [out])
     with pytest.raises(ValueError, match="needs 'x'"):
         run(main, {}, [out])
     with pytest.raises(ValueError, match="float64 was fed"):
@@ -480,3 +480,56 @@ def test_a_block_keeps_its_program():
     freed = weakref.ref(block.program)
     del block
     assert freed() is None
+
+
+def test_open_sizes_beside_known_ones(programs):
+    """An open size takes the known one that it is combined with."""
+    main, _ = programs
+    x = static.data("x", [-1, 3])
+    table = oar.to_tensor(np.arange(6, dtype="float32").reshape(2, 3))
+    total, product, less = x + table, table * x, x < table
+    wide = oar.broadcast_to(x, [4, 2, 3])
+    value = np.float32([[5, 1, 0], [2, 2, 9]])
+    known = np.arange(6, dtype="float32").reshape(2, 3)
+    got = run(main, {"x": value}, [total, product, less, wide])
+    wanted = [value + known, value * known, value < known, np.broadcast_to(value, [4, 2, 3])]
+    for made, expected in zip(got, wanted):
+        np.testing.assert_array_equal(made, expected)
+    with pytest.raises((ValueError, RuntimeError)):
+        run(main, {"x": np.ones([3, 3], "float32")}, [total])
+
+
+def test_numpy_functions_of_a_variable_call_its_methods(programs):
+    main, _ = programs
+    x = static.data("x", [2])
+    value = np.float32([0.5, 2])
+    got = run(main, {"x": value}, [np.log(x), np.sqrt(x) + 1])
+    np.testing.assert_allclose(got[0], np.log(value), rtol=1e-6)
+    np.testing.assert_allclose(got[1], np.sqrt(value) + 1, rtol=1e-6)
+
+
+def test_ends_that_are_variables(programs):
+    main, _ = programs
+    low, high = static.data("low", []), static.data("high", [1])
+    got = run(main, {"low": np.float32(1), "high": np.float32([3])},
+              [oar.linspace(low, high, 5), oar.logspace(low, high, 3, base=low + 1)])
+    np.testing.assert_allclose(got[0], np.linspace(1, 3, 5), rtol=1e-6)
+    np.testing.assert_allclose(got[1], np.logspace(1, 3, 3, base=2), rtol=1e-6)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"density": True}, {"ranges": [-1.0, 1.0, 0.0, 2.0]}, {"weights": True}])
+def test_histograms(programs, arguments):
+    main, _ = programs
+    value = np.random.default_rng(3).normal(size=[20, 2]).astype("float32")
+    weights = np.arange(20, dtype="float32") if arguments.get("weights") else None
+    given = {**arguments, "weights": oar.to_tensor(weights)} if weights is not None else arguments
+    x = static.data("x", [20, 2])
+    counts, edges = oar.histogramdd(x, bins=[3, 4], **given)
+    ends = oar.histogram_bin_edges(x, 5)
+    got = run(main, {"x": value}, [counts, *edges, ends])
+    ranges = arguments.get("ranges")
+    wanted, bounds = np.histogramdd(value, [3, 4], ranges and [ranges[:2], ranges[2:]], bool(arguments.get("density")), weights)
+    np.testing.assert_allclose(got[0], wanted, rtol=1e-5)
+    for made, expected in zip(got[1:3], bounds):
+        np.testing.assert_allclose(made, expected, rtol=1e-5)
+    np.testing.assert_allclose(got[3], np.histogram_bin_edges(value, 5), rtol=1e-5)

@@ -57,18 +57,23 @@ def to_tensor(owner: str, name: str, value: Any, dtype: str) -> Tensor:
         f"[{owner}] {name} is of type {type(value).__name__}. Pass a number, a list, a NumPy array or a Tensor.")
 
 
-def to_value(value: Any, parameter: Tensor, widen: bool = False) -> Tensor:
+def to_value(value: Any, parameter: Tensor, widen: bool = False, numbers: bool = False) -> Tensor:
     """A point at which a density is wanted, in the dtype of the parameters.
 
     Args:
-        value: a number, an array or a tensor.
+        value: a number, an array or a tensor. Static programs take tensors, as in Paddle.
         parameter: a parameter of the distribution.
         widen: whether a float tensor keeps its dtype, so that the wider one decides.
+        numbers: whether static programs take numbers too.
 
     Returns:
         a tensor.
     """
     if not isinstance(value, Tensor):
+        if not oar.in_dynamic_mode() and not (numbers and isinstance(value, (int, float))):
+            raise TypeError(
+                f"[distribution] value should be a Tensor in a static program, but got {type(value).__name__}. "
+                "Pass to_tensor(value).")
         return oar.to_tensor(value, dtype=parameter.dtype)
     if value.dtype == parameter.dtype or (widen and value.dtype.name in _FLOATS):
         return value

@@ -72,7 +72,7 @@ class Bernoulli(ExponentialFamily):
             return ops.bernoulli(oar.broadcast_to(self.probs, self._extend_shape(shape)))
 
     def rsample(self, shape: SampleShape = (), temperature: float = 1.0) -> Tensor:
-        """Draw numbers between 0 and 1 that lean to both ends the more, the lower the temperature is.
+        """Draw logits. Their ``sigmoid`` is between 0 and 1 and leans to both ends the more, the lower the temperature is.
 
         Gradients flow through them to the parameters, which they do not through the zeros and ones of ``sample``.
 
@@ -85,7 +85,7 @@ class Bernoulli(ExponentialFamily):
         """
         tiny = smallest(self.dtype)
         uniform = oar.uniform(self._extend_shape(shape), self.dtype, 0.0, 1.0).clip(min=tiny)
-        return oar.nn.functional.sigmoid((self.logits + uniform.log() - (-uniform).log1p()) / temperature)
+        return (self.logits + uniform.log() - (-uniform).log1p()) / temperature
 
     def cdf(self, value: Tensor) -> Tensor:
         """The probability of at most ``value``.

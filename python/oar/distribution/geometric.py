@@ -77,7 +77,7 @@ class Geometric(Distribution):
         Returns:
             a tensor.
         """
-        k = to_value(k, self.probs)
+        k = to_value(k, self.probs, numbers=True)
         return within(k >= 0, xlogy(k, 1 - self.probs) + self.probs.log())
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -100,7 +100,7 @@ class Geometric(Distribution):
         Returns:
             a tensor.
         """
-        k = to_value(k, self.probs)
+        k = to_value(k, self.probs, numbers=True)
         reached = 1 - (1 - self.probs) ** (k.floor() + 1)
         return oar.where(k >= 0, reached, oar.zeros_like(reached))
 

@@ -57,7 +57,7 @@ class Laplace(Distribution):
         return 2 * self.scale.square()
 
     def log_prob(self, value: float | Tensor) -> Tensor:
-        value = to_value(value, self.loc)
+        value = to_value(value, self.loc, numbers=True)
         return -(2 * self.scale).log() - (value - self.loc).abs() / self.scale
 
     def entropy(self) -> Tensor:
@@ -72,7 +72,7 @@ class Laplace(Distribution):
         Returns:
             a tensor.
         """
-        away = to_value(value, self.loc) - self.loc
+        away = to_value(value, self.loc, numbers=True) - self.loc
         tail = 0.5 * (-away.abs() / self.scale).exp()
         return oar.where(away < 0, tail, 1 - tail)
 
@@ -85,7 +85,7 @@ class Laplace(Distribution):
         Returns:
             a tensor.
         """
-        away = to_value(value, self.loc) - 0.5
+        away = to_value(value, self.loc, numbers=True) - 0.5
         return self.loc - self.scale * away.sign() * (-2 * away.abs()).log1p()
 
     def rsample(self, shape: SampleShape = ()) -> Tensor:

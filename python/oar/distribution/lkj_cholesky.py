@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,57 @@ if TYPE_CHECKING:
     from oar.distribution._parameters import Parameter, SampleShape
 
 __all__ = ["LKJCholesky"]
+
+
+def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
+    """The elements of square matrices up to a diagonal, row by row. Paddle has this helper, too.
+
+    Args:
+        mat: the matrices.
+        diag: the last diagonal; 0 is the main one, -1 the one below it.
+
+    Returns:
+        a tensor with an axis of elements in place of the last two.
+
+    Examples:
+        >>> import oar
+        >>> oar.distribution.lkj_cholesky.tril_matrix_to_vec(oar.arange(9).reshape([3, 3]), -1).tolist()
+        [3, 6, 7]
+    """
+    size = mat.shape[-1]
+    if not -size <= diag < size:
+        raise ValueError(f"[tril_matrix_to_vec] diag is {diag}; matrices of {size} columns have {-size} to {size - 1}.")
+    places = [row * size + column for row in range(size) for column in range(min(row + diag + 1, size))]
+    flat = mat.reshape([*mat.shape[:-2], size * size])
+    return oar.index_select(flat, oar.to_tensor(places, dtype="int64"), axis=-1)
+
+
+def vec_to_tril_matrix(p_flatten: Tensor, dim: int, last_dim: int, flatten_shape: int,
+                       sample_shape: tuple[int, ...] = (), diag: int = 0) -> Tensor:  # fmt: skip
+    """Matrices whose elements below the main diagonal are given, row by row. Paddle has this helper, too.
+
+    Args:
+        p_flatten: the elements, one matrix after the other.
+        dim: the rows of a matrix.
+        last_dim: how many elements a matrix has.
+        flatten_shape: how many elements there are.
+        sample_shape: the first axes of the result.
+        diag: not used, as in Paddle.
+
+    Returns:
+        a tensor of the shape [*sample_shape, matrices, dim, dim].
+
+    Examples:
+        >>> import oar
+        >>> oar.distribution.lkj_cholesky.vec_to_tril_matrix(oar.to_tensor([1, 2, 3]), 3, 3, 3).tolist()
+        [[[0, 0, 0], [1, 0, 0], [2, 3, 0]]]
+    """
+    rows = p_flatten.reshape([flatten_shape // last_dim, last_dim])
+    rows = oar.concat([rows, oar.zeros_like(rows[:, :1])], -1)  # a zero for the other places
+    counted = itertools.count()
+    places = [next(counted) if row > column else last_dim for row in range(dim) for column in range(dim)]
+    matrices = oar.index_select(rows, oar.to_tensor(places, dtype="int64"), axis=-1)
+    return matrices.reshape([*sample_shape, rows.shape[0] // math.prod(sample_shape), dim, dim])
 
 
 class LKJCholesky(Distribution):

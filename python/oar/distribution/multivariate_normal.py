@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import oar
 from oar._C import Tensor
 from oar.distribution._cholesky import cholesky, solve_lower, turned
-from oar.distribution._parameters import readable, to_tensors, to_value
+from oar.distribution._parameters import readable, to_tensor, to_tensors, to_value
 from oar.distribution.distribution import Distribution, of_class
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ class MultivariateNormal(Distribution):
             raise ValueError("[MultivariateNormal] exactly one of covariance_matrix, precision_matrix and scale_tril must be "
                              f"given, but got {' and '.join(given) or 'none'}.")  # fmt: skip
         (name,) = given
-        mean, matrix = to_tensors("MultivariateNormal", False, loc=loc, **{name: given[name]})
+        (mean,) = to_tensors("MultivariateNormal", loc=loc)
+        matrix = to_tensor("MultivariateNormal", name, given[name], mean.dtype.name)
         if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
             raise ValueError(
                 f"[MultivariateNormal] {name} has the shape {list(matrix.shape)}; its last two axes must be a square.")
@@ -62,7 +63,7 @@ class MultivariateNormal(Distribution):
         self.covariance_matrix = whole if name == "covariance_matrix" else None
         self.precision_matrix = whole if name == "precision_matrix" else None
         self.scale_tril = whole if name == "scale_tril" else None
-        self._tril = _TRIL_OF[name](matrix)
+        self._tril = self._unbroadcasted_scale_tril = _TRIL_OF[name](matrix)  # the second is its name in Paddle
         if name != "scale_tril" and readable(self._tril) and not bool(self._tril.isfinite().all()):
             raise ValueError(f"[MultivariateNormal] {name} is not positive definite.")
         super().__init__(batch, [size])

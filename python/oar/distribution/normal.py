@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import oar
 from oar._C import Tensor, ops
+from oar._lazy import np
 from oar.distribution._parameters import check_nonnegative, common_shape, to_tensor, to_tensors, to_value
 from oar.distribution.distribution import Distribution, of_class
 
@@ -43,8 +44,9 @@ class Normal(Distribution):
     def __init__(self, loc: Parameter | complex, scale: Parameter, name: str | None = None) -> None:
         check_nonnegative("Normal", scale=scale)
         self.name = name if name is not None else "Normal"
-        if isinstance(loc, complex):
-            loc = oar.to_tensor(loc, dtype="complex128" if oar.get_default_dtype() == "float64" else "complex64")
+        if not isinstance(loc, Tensor) and np.iscomplexobj(loc):
+            wide = loc.dtype == "complex128" if isinstance(loc, np.ndarray) else oar.get_default_dtype() == "float64"
+            loc = oar.to_tensor(loc, dtype="complex128" if wide else "complex64")
         self._is_complex = isinstance(loc, Tensor) and oar.is_complex(loc)
         if isinstance(loc, Tensor) and self._is_complex:
             self.loc = loc

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import oar
-from oar._C import Tensor, ops
-from oar._lazy import np
+from oar._C import ops
 from oar.distribution._parameters import common_shape, to_tensors, to_value, within
 from oar.distribution.distribution import Distribution, of_class
 
 if TYPE_CHECKING:
+    from oar._C import Tensor
     from oar.distribution._parameters import Parameter, SampleShape
 
 __all__ = ["Uniform"]
@@ -41,8 +41,6 @@ class Uniform(Distribution):
     def __init__(self, low: Parameter, high: Parameter, name: str | None = None) -> None:
         self.name = name if name is not None else "Uniform"
         self.low, self.high = to_tensors("Uniform", keep_arrays=True, low=low, high=high)
-        if not isinstance(low, Tensor) and not isinstance(high, Tensor) and np.any(np.asarray(low) > np.asarray(high)):
-            raise ValueError(f"[Uniform] low is {low} and high is {high}; low must not exceed high.")
         self.dtype = self.low.dtype
         super().__init__(common_shape("Uniform", self.low, self.high))
 
@@ -85,10 +83,19 @@ class Uniform(Distribution):
         """
         value = to_value(value, self.low)
         width = oar.broadcast_to(self.high - self.low, self._batch_shape)
-        return within((self.low < value) & (value < self.high), -width.log())
+        # NaN where low exceeds high, as the width has no logarithm there.
+        return within(self._inside(value), oar.zeros_like(width)) - width.log()
+
+    def prob(self, value: Tensor) -> Tensor:
+        value = to_value(value, self.low)
+        width = oar.broadcast_to(self.high - self.low, self._batch_shape)
+        return self._inside(value).astype(self.dtype) / width
 
     def probs(self, value: Tensor) -> Tensor:
         return self.prob(value)
+
+    def _inside(self, value: Tensor) -> Tensor:
+        return (self.low < value) & (value < self.high)
 
     def entropy(self) -> Tensor:
         return (self.high - self.low).log()

@@ -15,10 +15,6 @@ if TYPE_CHECKING:
 _NORMS = ("forward", "backward", "ortho")
 
 
-class UnsupportedDType(TypeError, RuntimeError):
-    """A dtype that a transform does not take: a ``RuntimeError`` in Paddle."""
-
-
 def written(out: Tensor | None, result: Tensor) -> Tensor:
     return result if out is None else ops.copy_into(out, result)
 
@@ -85,7 +81,7 @@ def _resized(x: Tensor, lengths: list[int], axes: list[int]) -> Tensor:
 
 def _as_float(name: str, x: Tensor) -> Tensor:
     if x.dtype == _C.bool:
-        raise UnsupportedDType(f"[{name}] x has dtype bool; {name} takes numbers. Cast it first, for example x.astype('float32').")
+        raise _C.ArgumentTypeError(f"[{name}] x has dtype bool; {name} takes numbers. Cast it first, for example x.astype('float32').")
     return x if is_floating_point(x) or is_complex(x) else ops.cast(x, _C.get_default_dtype())
 
 
@@ -99,7 +95,7 @@ def _as_complex(name: str, x: Tensor) -> Tensor:
 def _checked_real(name: str, x: Tensor) -> Tensor:
     if is_complex(x):
         for_complex = name.removeprefix("r") if name.startswith("r") else name.replace("ih", "i")
-        raise UnsupportedDType(f"[{name}] x has dtype {x.dtype.name}; {name} takes real numbers. Use {for_complex}, or x.real().")
+        raise _C.ArgumentTypeError(f"[{name}] x has dtype {x.dtype.name}; {name} takes real numbers. Use {for_complex}, or x.real().")
     return _as_float(name, x)
 
 

@@ -107,6 +107,8 @@ def graph_sample_neighbors(
         >>> neighbors.tolist(), count.tolist()
         ([3, 7, 1], [2, 1])
     """
+    if flag_perm_buffer and perm_buffer is None:
+        raise ValueError("[graph_sample_neighbors] perm_buffer is None, but flag_perm_buffer is True. Pass both or neither.")
     return sample_neighbors(row, colptr, input_nodes, sample_size, eids, return_eids)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from oar import _C
 from oar._C import Tensor, ops
 from oar._spelling import spelled
 
@@ -100,7 +101,7 @@ def _check_weights(op_argument: str, weights: Tensor, observations: int) -> None
     if weights.ndim > 1 or weights.shape != [observations]:
         raise ValueError(f"[cov] {op_argument} of shape {list(weights.shape)} must have one number for each of the "
                          f"{observations} observations.")
-    if float(ops.min(weights).item()) < 0:
+    if not _C.is_symbolic(weights) and float(ops.min(weights).item()) < 0:
         raise ValueError(f"[cov] {op_argument} holds a negative number.")
 
 
@@ -136,7 +137,8 @@ def cov(x: Tensor, rowvar: bool = True, ddof: bool = True, fweights: Tensor | No
     weights = None
     if fweights is not None:
         _check_weights("fweights", fweights, observations)
-        if fweights.dtype.name.startswith("float") and not bool(ops.all(ops.equal(fweights, ops.floor(fweights)))):
+        whole = not fweights.dtype.name.startswith("float") or ops.all(ops.equal(fweights, ops.floor(fweights)))
+        if not _C.is_symbolic(fweights) and not whole:
             raise ValueError("[cov] fweights must hold integers.")
         weights = ops.cast(fweights, data.dtype)
     if aweights is not None:
@@ -149,7 +151,7 @@ def cov(x: Tensor, rowvar: bool = True, ddof: bool = True, fweights: Tensor | No
         weighed = centred
     else:
         total = ops.sum(weights)
-        if float(total.item()) == 0:
+        if not _C.is_symbolic(total) and float(total.item()) == 0:
             raise ValueError("[cov] the weights sum to zero.")
         centred = data - ops.sum(data * weights, [1], None, True) / total
         weighed = centred * weights

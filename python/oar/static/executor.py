@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -193,8 +194,9 @@ def _checked_feed(program: Program, feed: Any) -> dict[str, Any]:
     known = program._builder.input_names
     for name in feed:
         if name not in known:
-            raise ValueError(f"[Executor.run] the program has no input {name!r}. Its inputs are {_some(known)}.")
-    return fed_with_lengths(known, feed)
+            warnings.warn(f"[Executor.run] the program has no input {name!r}; what is fed as it is ignored. The inputs are "
+                          f"{_some(known)}.", stacklevel=3)
+    return fed_with_lengths(known, {name: value for name, value in feed.items() if name in known})
 
 
 def _fetched(program: Program, entry: Any, scope: Scope) -> Tensor:

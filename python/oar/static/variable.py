@@ -113,5 +113,5 @@ def _size(name: str, axis: int, size: Any) -> Any:
     return size if isinstance(size, _C.Dim) else int(size)
 
 
-# What an open size is taken for while the program is written: no size that people write down.
+# What an open size is taken for while the program is written: no size that people write down. kOpenHint in C++.
 _HINT = 97

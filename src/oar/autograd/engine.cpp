@@ -291,9 +291,12 @@ void BackwardRun::run_node(Pending& pending) {
   }
   if (restricted_ && !useful_.contains(&node)) return;
   const devices::Scope device(node.results.empty() ? devices::current() : node.results[0].device);
+  const bool floats = std::any_of(node.results.begin(), node.results.end(),
+                                  [](const auto& meta) { return is_differentiable(meta.dtype); });
   for (uint32_t i = 0; i < pending.cotangents.size() && !node.takes_missing_cotangents(); ++i) {
     const Node::ResultMeta& meta = node.results[i];
-    if (!pending.cotangents[i].defined() && is_differentiable(meta.dtype))
+    // Next to floats, integers are indices; alone they have gradients.
+    if (!pending.cotangents[i].defined() && (is_differentiable(meta.dtype) || !floats))
       pending.cotangents[i] = zeros(meta.shape, meta.dtype);
   }
   SmallVector<bool, 4> needed;

@@ -37,8 +37,8 @@ void Node::release() const {
 History::~History() { forget_retained(); }
 
 void History::forget_retained() {
-  if (!retains || !node) return;
-  auto& retained = node->extras().retained;
+  if (!retains || !retaining) return;
+  auto& retained = retaining->extras().retained;
   std::erase_if(retained, [this](const auto& entry) { return entry.tensor == retains; });
 }
 
@@ -59,11 +59,16 @@ Edge edge_of(const Tensor& whole) {
 
 void set_history(const Tensor& t, Intrusive<Node> node, uint32_t index) {
   History& h = history_of(t);
-  // A tensor written in place keeps the gradient of its new value; the old node must forget it.
-  h.forget_retained();
+  // A tensor written in place retains the gradient of the value that it had when that was asked for,
+  // as in Paddle. The node of a view that is made anew replaces the old one.
+  const bool moves = h.retains && t->view_base;
+  if (moves) h.forget_retained();
   h.node = std::move(node);
   h.index = index;
-  if (h.retains && h.node) h.node->keep_grad(index, h.retains);
+  if (moves && h.node) {
+    h.node->keep_grad(index, h.retains);
+    h.retaining = h.node;
+  }
   if (t->view_base)
     if (const auto* base = static_cast<History*>(t->view_base->autograd.get()))
       h.seen_epoch = base->epoch;
@@ -78,8 +83,14 @@ void set_stop_gradient(const Tensor& whole, bool stop) {
     t->flags &= ~uint32_t{kRecording};
     return;
   }
-  // Integers have no gradient; requesting one has no effect.
+  // Integers have no gradient unless a user requests it.
   if (is_differentiable(t.dtype())) t->flags |= kRecording;
+}
+
+void request_gradient(const Tensor& whole) {
+  const Tensor& t = carrier_of(whole);
+  if (is_differentiable(t.dtype()) || (is_integral(t.dtype()) && t.is_dense()))
+    t->flags |= kRecording;
 }
 
 bool is_leaf(const Tensor& whole) {
@@ -129,6 +140,7 @@ void retain_grad(const Tensor& whole) {
   History& h = history_of(t);
   if (!h.node || h.retains) return;
   h.retains = t.impl();
+  h.retaining = h.node;
   h.node->keep_grad(h.index, t.impl());
 }
 

@@ -93,6 +93,7 @@ class History : public AutogradMeta, public FreeListed<History> {
   uint32_t epoch = 0;       // of a base: counts writes through views
   uint32_t seen_epoch = 0;  // of a view: the base's epoch when its node was created
   TensorImpl* retains = nullptr;
+  Intrusive<Node> retaining;  // the node that hands the retained gradient over
   Gradient grad;
   std::vector<Node::Hook> leaf_hooks;
   std::string name;
@@ -107,6 +108,9 @@ void set_history(const Tensor& t, Intrusive<Node> node, uint32_t index);
 
 bool stop_gradient(const Tensor& t);
 void set_stop_gradient(const Tensor& t, bool stop);
+// As set_stop_gradient(t, false), for an integer tensor too. Its gradient is of its dtype, as in Paddle, and flows through
+// integer results; those of floats have none.
+void request_gradient(const Tensor& t);
 bool is_leaf(const Tensor& t);
 // The same content without history.
 Tensor detach(const Tensor& t);

@@ -405,6 +405,17 @@ bool writes_another_dtype(const Op& op, Args args) {
   return mixed;
 }
 
+// Does this result have a gradient? An integer one does if it comes from integers whose gradient was requested.
+bool has_gradient(const Tensor& result, Args args) {
+  if (!result.defined()) return false;
+  if (is_differentiable(result.dtype())) return true;
+  bool requested = false;
+  if (is_integral(result.dtype()))
+    for_each_tensor(
+        args, [&](const Tensor& t) { requested |= t.has(kRecording) && is_integral(t.dtype()); });
+  return requested;
+}
+
 // Within a transform the inner tensors have their own tapes, so recording stays on for them.
 uint32_t recording_below(Args args) {
   return dispatch_key(args) & kWrapped ? uint32_t{0} : uint32_t{kRecording};
@@ -432,7 +443,7 @@ Outputs autograd_layer(const Op& op, Args args) {
   }();
   node->save_outputs(outputs);
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i].defined() || !is_differentiable(outputs[i].dtype())) continue;
+    if (!has_gradient(outputs[i], args)) continue;
     if (writes) {
       rebase(outputs[i], node, static_cast<uint32_t>(i));
       continue;

@@ -324,6 +324,14 @@ bool assume_same(Dim a, Dim b) {
   return true;
 }
 
+bool assume_open_beside_known(Dim a, Dim b) {
+  if (a.is_symbolic() == b.is_symbolic()) return false;
+  const std::vector<Dim> symbols = (a.is_symbolic() ? a : b).symbols();
+  const bool open = std::all_of(symbols.begin(), symbols.end(),
+                                [](Dim s) { return s.hint() == kOpenHint; });
+  return open && assume_same(a, b);
+}
+
 bool Dim::symbolic_less(Dim a, Dim b) {
   {
     DimTable& t = DimTable::get();

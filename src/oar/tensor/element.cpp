@@ -39,9 +39,8 @@ uint8_t float_to_float8(float value, int exponent_bits, int mantissa_bits, bool 
   const auto sign = static_cast<uint8_t>(std::signbit(value) ? 0x80 : 0);
   const auto nan = static_cast<uint8_t>(0x7f);
   const auto infinity = static_cast<uint8_t>(top_exponent << mantissa_bits);
-  const uint8_t overflow = finite_only ? nan : infinity;
   if (std::isnan(value)) return sign | nan;
-  if (std::isinf(value)) return sign | overflow;
+  if (std::isinf(value)) return sign | (finite_only ? nan : infinity);
   const double magnitude = std::fabs(static_cast<double>(value));
   if (magnitude == 0) return sign;
   int exponent = 0;
@@ -59,7 +58,7 @@ uint8_t float_to_float8(float value, int exponent_bits, int mantissa_bits, bool 
       subnormal ? whole
                 : ((exponent + bias) << mantissa_bits | (whole & ((1 << mantissa_bits) - 1)));
   const int largest = finite_only ? nan - 1 : infinity - 1;
-  return static_cast<uint8_t>(sign | (code > largest ? overflow : code));
+  return static_cast<uint8_t>(sign | std::min(code, largest));
 }
 
 float float8_to_float(uint8_t bits, int exponent_bits, int mantissa_bits, bool finite_only) {

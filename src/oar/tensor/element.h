@@ -63,7 +63,7 @@ inline float16::float16(float value) : bits(half_bits(value)) {}
 inline float16::operator float() const { return half_value(bits); }
 #endif
 
-// float8 with `kMantissa` mantissa bits; e4m3fn has no infinity and saturates to NaN beyond range.
+// float8: finite numbers beyond the range become the largest one, as in Paddle. e4m3fn has no infinity, but NaN.
 namespace detail {
 uint8_t float_to_float8(float value, int exponent_bits, int mantissa_bits, bool finite_only);
 float float8_to_float(uint8_t bits, int exponent_bits, int mantissa_bits, bool finite_only);

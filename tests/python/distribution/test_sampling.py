@@ -165,8 +165,10 @@ def test_lkj_shapes():
 def test_relaxed_bernoulli_leans_to_both_ends():
     bernoulli = D.Bernoulli(oar.to_tensor(0.3, dtype="float64"))
     for temperature in (0.1, 1.0):
-        drawn = bernoulli.rsample([N], temperature).numpy()
-        assert ((drawn >= 0) & (drawn <= 1)).all()
+        logits = bernoulli.rsample([N], temperature)
+        drawn = oar.nn.functional.sigmoid(logits).numpy()
+        # Logistic noise around the logit of the probability.
+        assert stats.kstest(logits.numpy() * temperature, stats.logistic(np.log(0.3 / 0.7)).cdf).pvalue > ALPHA
         # More than one half comes up as often as 1 does, at any temperature.
         assert stats.binomtest(int((drawn > 0.5).sum()), N, 0.3).pvalue > ALPHA
     assert (np.minimum(drawn, 1 - drawn) > 0.1).mean() > 0.5

@@ -203,3 +203,28 @@ def test_independent_sums_over_batch_axes():
     np.testing.assert_allclose(independent.prob(value).numpy(), base.prob(value).numpy().prod(-1))
     assert independent.sample([4]).shape == independent.rsample([4]).shape == [4, 2, 3]
     np.testing.assert_array_equal(independent.mean.numpy(), base.mean.numpy())
+
+
+def test_complex_arrays_and_lists_make_complex_normals():
+    loc, scale = np.complex64([1 + 2j, -0.5j]), np.float32([0.5, 2.0])
+    value = np.complex64([0.5 + 1j, 1.0])
+    away = np.abs(value - loc) / scale
+    wanted = -(away**2) - 2 * np.log(scale) - np.log(np.pi)
+    for given, dtype in ((loc, "complex64"), (loc.tolist(), "complex64"), (loc.astype("complex128"), "complex128")):
+        normal = D.Normal(given, scale)
+        assert normal.dtype.name == dtype and normal.sample([3]).dtype.name == dtype
+        np.testing.assert_allclose(normal.log_prob(oar.to_tensor(value)).numpy(), wanted, rtol=1e-5)
+
+
+def test_the_mean_decides_the_dtype_of_a_multivariate_normal():
+    loc, covariance = oar.zeros([2], "float32"), oar.eye(2, dtype="float64") * 4
+    normal = D.MultivariateNormal(loc, covariance)
+    assert normal.sample().dtype == normal.entropy().dtype == normal.variance.dtype == oar.float32
+    np.testing.assert_allclose(normal.variance.numpy(), [4, 4])
+
+
+def test_a_uniform_distribution_whose_ends_are_the_wrong_way_round():
+    """As in Paddle: NaN, and no density."""
+    uniform = D.Uniform(2.0, 1.0)
+    assert np.isnan(uniform.log_prob(oar.to_tensor(1.5)).item()) and uniform.prob(oar.to_tensor(1.5)).item() == 0
+    assert np.isnan(uniform.entropy().item())

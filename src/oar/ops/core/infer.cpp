@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "oar/tensor/dim_assume.h"
+
 namespace oar {
 namespace {
 
@@ -27,7 +29,7 @@ Shape broadcast_shapes(const Shape& a, const Shape& b) {
       d = db;
     else if (db == Dim(1))
       d = da;
-    else if (same(da, db))
+    else if (assume_open_beside_known(da, db) || same(da, db))
       d = da.is_known() ? da : db;
     else if (da.is_symbolic() && same(da, Dim(1)))
       d = db;
