@@ -45,18 +45,21 @@ Examples:
 )";
 
 inline constexpr char kArgumentTypeError[] =
-    R"(An argument has the wrong type. It is a TypeError and a ValueError.
+    R"(An argument has the wrong type. It is a TypeError, a ValueError and a RuntimeError.
 
 Examples:
     >>> import oar
     >>> try:
     ...     oar.abs('text')
     ... except oar.ArgumentTypeError as error:
-    ...     isinstance(error, TypeError), isinstance(error, ValueError)
-    (True, True)
+    ...     isinstance(error, TypeError), isinstance(error, ValueError), isinstance(error, RuntimeError)
+    (True, True, True)
 )";
 
 inline constexpr char kNumpy[] = R"(A copy as a NumPy array.
+
+Args:
+    blocking: accepted for compatibility; the call always waits for the values.
 
 Examples:
     >>> import oar

@@ -156,7 +156,10 @@ const Tensor& with_memory(PyObject* self) {
   return t;
 }
 
-PyObject* numpy(PyObject* self, PyObject*) {
+// numpy(blocking=True): it always waits for the values.
+PyObject* numpy(PyObject* self, PyObject* args) {
+  int blocking = 1;
+  if (!PyArg_ParseTuple(args, "|p:numpy", &blocking)) return nullptr;
   return guarded([&] {
     const Tensor& t = with_memory(self);
     return to_array(t.kind() == Kind::SelectedRows ? selected_rows_to_dense(t) : t, true);
@@ -393,7 +396,7 @@ PyGetSetDef tensor_getters[] = {
     {}};
 
 PyMethodDef tensor_methods[] = {
-    {"numpy", numpy, METH_NOARGS, docs::kNumpy},
+    {"numpy", numpy, METH_VARARGS, docs::kNumpy},
     {"_numpy_view", numpy_view, METH_NOARGS, "A NumPy array on the same memory."},
     {"item", item_method, METH_VARARGS, docs::kItem},
     {"tolist", tolist, METH_NOARGS, docs::kToList},

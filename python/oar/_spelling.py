@@ -167,6 +167,24 @@ def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return finished(function(*args, **kwargs), function.__name__, **wishes)
 
 
+def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error: BaseException) -> None:
+    """Raises an error that names the argument, if a call failed because one that should be a tensor is something else.
+
+    Args:
+        function: a function of Python.
+        args: the arguments by position.
+        kwargs: the others.
+        error: why the call failed.
+    """
+    code, expected = function.__code__, function.__annotations__
+    for name, value in {**dict(zip(code.co_varnames[:code.co_argcount], args)), **kwargs}.items():
+        if expected.get(name) == "Tensor" and not isinstance(value, Tensor):
+            raise _C.ArgumentTypeError(
+                f"[{function.__name__}] argument '{name}' must be a tensor, not {type(value).__name__}. "
+                "Use oar.to_tensor to convert it."
+            ) from error
+
+
 def arranged(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any], dict[str, Any]] | None:
     """The arguments as the signature has them.
 
