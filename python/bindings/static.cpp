@@ -459,17 +459,38 @@ std::vector<Dim> known_sizes(const Tensor& t) {
   return sizes;
 }
 
+namespace {
+
+// Where the sizes that a variable stands for are kept, so that a second call has the same ones; null inside a branch or loop,
+// whose sizes end with it.
+std::vector<Dim>* sizes_kept_for(const Tensor& t) {
+  struct Kept {
+    uint64_t program = 0;
+    std::unordered_map<ValueId, std::vector<Dim>> sizes;
+  };
+  thread_local Kept kept;
+  Builder* builder = Builder::current();
+  if (builder != Capture::current()) return nullptr;
+  if (kept.program != builder->serial()) kept = {builder->serial(), {}};
+  return &kept.sizes[builder->resolve(t)];
+}
+
+}  // namespace
+
 std::vector<Dim> sizes_in_program(const Tensor& t) {
   if (std::optional<std::vector<Dim>> found = constant_sizes(t)) return std::move(*found);
   const bool countable = is_integral(t.dtype()) && t.dtype() != DType::Bool && t.rank() <= 1 &&
                          t.numel().is_known();
   if (!Builder::current() || !countable || known_value(t).kind() != Kind::Symbolic)
     return known_sizes(t);
+  std::vector<Dim>* kept = sizes_kept_for(t);
+  if (kept && !kept->empty()) return *kept;
   // The number of rows of a result whose size depends on the value.
   std::vector<Dim> sizes;
   const Tensor values = reshape(t, {t.numel()});
   for (int64_t i = 0; i < t.numel().word(); ++i)
     sizes.push_back(repeat_positions(slice(values, {0}, {i}, {i + 1})).dim(0));
+  if (kept) *kept = sizes;
   return sizes;
 }
 

@@ -449,6 +449,13 @@ def _full(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return ops.full(*args, **{**kwargs, "fill_value": value})
 
 
+def _concat(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    # In a program of Paddle a list of tensors can be one variable.
+    if not args or not isinstance(args[0], Tensor) or not _C.static_active():
+        return NotImplemented
+    return ops.concat([args[0]], *args[1:], **kwargs)
+
+
 def _gelu(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     found = [*args, *(v for k, v in kwargs.items() if k == "approximate")]
     if len(found) < 2 or found[-1] not in ("tanh", "none"):
@@ -458,6 +465,7 @@ def _gelu(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 _SPECIAL: dict[str, Callable[..., Any]] = {
+    "concat": _concat,
     "add": _add("add"), "add_": _add("add_"), "divide": _divide, "dropout": _in_place("dropout"), "full": _full, "gather": _gather, "index_add": _index_add,
     "index_add_": _index_add_, "index_select": _index_select, "mean": _mean, "median": _median, "gelu": _gelu, "scatter": _scatter,
     "scatter_": _scatter_, "silu": _in_place("silu"), "subtract": _add("subtract"), "subtract_": _add("subtract_"), "sum": _sum,

@@ -95,7 +95,7 @@ def _same_input(there: Tensor, name: str, sizes: list[Any], dtype: Any) -> Tenso
 @functools.cache
 def _open_size(symbol: str) -> _C.Dim:
     """One for all programs: a symbol lives forever. Each program defines its own value."""
-    return _C.Dim(symbol, _HINT)
+    return _C.Dim.left_open(symbol, _HINT)
 
 
 def _size(name: str, axis: int, size: Any) -> Any:

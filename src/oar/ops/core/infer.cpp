@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "oar/tensor/dim_assume.h"
+
 namespace oar {
 namespace {
 
@@ -113,7 +115,7 @@ Shape resolve_reshape(const Shape& from, Dims wanted) {
     out[static_cast<size_t>(unknown)] = floor_div(total, known);
     known = known * out[static_cast<size_t>(unknown)];
   }
-  user_check(same(known, total), ErrorKind::InvalidArgument,
+  user_check(assume_same(known, total), ErrorKind::InvalidArgument,
              "a tensor of shape {} has {} elements and cannot take the shape {}.\nhint: The sizes "
              "must multiply to {}; one of them may be -1.",
              from.str(), total.str(), to_string(wanted), total.str());
