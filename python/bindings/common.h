@@ -190,6 +190,8 @@ void init_static_calls(PyObject* module);
 Tensor known_value(const Tensor& t);
 // The elements of an integer tensor as sizes.
 std::vector<Dim> known_sizes(const Tensor& t);
+// The same; while a static program is written, elements that only a run will know become open sizes.
+std::vector<Dim> sizes_in_program(const Tensor& t);
 void init_user_ops(PyObject* module);
 void init_control(PyObject* module);
 PyObject* from_value(const Value& v);  // framework.cpp

@@ -48,9 +48,9 @@ PyObject* compare(PyObject* a, PyObject* b, int how) {
       return PyBool_FromLong(how == Py_EQ);
     switch (how) {
       case Py_EQ:
-        return PyBool_FromLong(same(x, y));
+        return PyBool_FromLong(same_by_hints(x, y));
       case Py_NE:
-        return PyBool_FromLong(!same(x, y));
+        return PyBool_FromLong(!same_by_hints(x, y));
       case Py_LT:
         return PyBool_FromLong(known_less(x, y));
       case Py_GE:
@@ -82,13 +82,24 @@ PyObject* make(PyTypeObject*, PyObject* args, PyObject* keywords) {
   return guarded([&] { return from_dim(Dim::symbol(name, size, at_least)); });
 }
 
+// Dim.left_open(name, hint): a size that a static program leaves open.
+PyObject* left_open(PyObject*, PyObject* args) {
+  const char* name;
+  long long size;
+  if (!PyArg_ParseTuple(args, "sL:left_open", &name, &size)) return nullptr;
+  return guarded([&] { return from_dim(open_size(name, size)); });
+}
+
 PyObject* is_told(PyObject* self, void*) { return PyBool_FromLong(is_told_by_runs(dim_of(self))); }
 
 PyGetSetDef kProperties[] = {
     {"is_told", is_told, nullptr,
      "Whether it is known only at run time: it depends on the values of tensors.", nullptr},
     {}};
-PyMethodDef kMethods[] = {{"hint", hint, METH_NOARGS, "A size that was seen."}, {}};
+PyMethodDef kMethods[] = {{"hint", hint, METH_NOARGS, "A size that was seen."},
+                          {"left_open", left_open, METH_VARARGS | METH_STATIC,
+                           "left_open(name, hint): a size that a static program leaves open."},
+                          {}};
 PyType_Slot kSlots[] = {{Py_tp_new, reinterpret_cast<void*>(make)},
                         {Py_tp_repr, reinterpret_cast<void*>(repr)},
                         {Py_tp_hash, reinterpret_cast<void*>(hash)},

@@ -52,8 +52,8 @@ Examples:
     >>> try:
     ...     oar.abs('text')
     ... except oar.ArgumentTypeError as error:
-    ...     isinstance(error, TypeError), isinstance(error, ValueError)
-    (True, True)
+    ...     isinstance(error, TypeError), isinstance(error, ValueError), isinstance(error, RuntimeError)
+    (True, True, True)
 )";
 
 inline constexpr char kArgumentValueError[] =
@@ -69,6 +69,9 @@ Examples:
 )";
 
 inline constexpr char kNumpy[] = R"(A copy as a NumPy array.
+
+Args:
+    blocking: accepted for compatibility; the call always waits for the values.
 
 Examples:
     >>> import oar

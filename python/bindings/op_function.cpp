@@ -1,4 +1,5 @@
 // Ops as Python callables: arguments are parsed by schema, directly into the call's values.
+#include <algorithm>
 #include <unordered_map>
 
 #include "call_text.h"
@@ -11,6 +12,7 @@
 #include "oar/ops/core/dispatcher.h"
 #include "oar/ops/core/launch_queue.h"
 #include "oar/ops/core/program_args.h"
+#include "program_calls.h"
 #include "spelling.h"
 
 namespace oar::python {
@@ -141,13 +143,19 @@ void CallFrame::refuse_element(const Parameter& p, PyObject* element) const {
               shown(element));
 }
 
+bool takes_one_tensor(const Op& op) {
+  return std::ranges::count_if(op.schema().parameters, &Parameter::is_tensor) == 1;
+}
+
 Value CallFrame::tensor(const Parameter& p, PyObject* object) {
   if (is_tensor(object)) [[likely]]
     return Value(tensor_of(object));
   if (!p.written && op_.has(Trait::Broadcast)) {
-    if (is_number(object))
+    // A static program takes variables: an array in it is most likely meant to be fed, a number alone to be computed now.
+    const bool in_program = in_static_program();
+    if (is_number(object) && !(in_program && takes_one_tensor(op_)))
       made_.push_back(weak_scalar(object));
-    else if (PyObject_HasAttrString(object, "__array__"))
+    else if (!in_program && PyObject_HasAttrString(object, "__array__"))
       made_.push_back(to_tensor(object, std::nullopt));
     else
       refuse(p, object);
@@ -183,6 +191,8 @@ bool has_length(PyObject* object) {
 // A number or a size, as one word.
 int64_t CallFrame::integer(const Parameter& p, PyObject* object) const {
   try {
+    if (p.type == ArgType::Shape && is_tensor(object) && tensor_of(object).numel() == Dim(1))
+      return sizes_in_program(tensor_of(object))[0].word();
     return to_dim(object).word();
   } catch (const Error& error) {
     throw Error(error.kind(), oar::format("argument '{}': {}", p.name, error.text()), error.hint())
@@ -197,7 +207,8 @@ Value CallFrame::integers(const Parameter& p, PyObject* object) {
     return Value(Ints(word, 1));
   }
   if (is_tensor(object)) {
-    const std::vector<Dim> values = known_sizes(tensor_of(object));
+    const std::vector<Dim> values = p.type == ArgType::Shape ? sizes_in_program(tensor_of(object))
+                                                             : known_sizes(tensor_of(object));
     int64_t* copy = words(values.size());
     for (size_t i = 0; i < values.size(); ++i) copy[i] = values[i].word();
     return Value(Ints(copy, values.size()));
@@ -424,6 +435,25 @@ void bind(CallFrame& frame, const PyOp* self, PyObject* const* args, size_t coun
   if (given != (uint64_t{1} << parameters.size()) - 1) frame.fill_defaults(given);
 }
 
+// The argument `name`, which every function takes last; null if it is not passed.
+PyObject* given_name(const Op& op, PyObject* const* args, size_t count, PyObject* keywords) {
+  PyObject* name = count > op.schema().visible_count() ? args[count - 1] : nullptr;
+  for (Py_ssize_t k = 0; keywords && k < PyTuple_GET_SIZE(keywords); ++k)
+    if (PyUnicode_Compare(PyTuple_GET_ITEM(keywords, k), g_name_keyword) == 0)
+      name = args[count + static_cast<size_t>(k)];
+  return name && PyUnicode_Check(name) ? name : nullptr;
+}
+
+// A call while a static program is written.
+[[gnu::noinline]] Outputs run_in_program(const Op& op, Args values, PyObject* const* args,
+                                         size_t count, PyObject* keywords) {
+  check_call_in_program(op.name().c_str(), args, count, keywords);
+  Outputs outputs = run(op, values);
+  PyObject* name = given_name(op, args, count, keywords);
+  if (name && outputs.size() == 1 && !op.has(Trait::Inplace)) name_result(outputs[0], name);
+  return outputs;
+}
+
 // A call that does not fit the schema: another form of it, or the error. Apart, so that a call that fits has a small stack.
 [[gnu::noinline]] PyObject* call_that_does_not_fit(PyObject* callable, PyObject* const* args,
                                                    size_t count, PyObject* keywords) {
@@ -443,7 +473,9 @@ PyObject* op_call(PyObject* callable, PyObject* const* args, size_t flags, PyObj
     try {
       CallFrame frame(op, /*final=*/false);
       bind(frame, self, args, count, keywords);
-      Outputs outputs = run(op, frame.args());
+      Outputs outputs = in_static_program()
+                            ? run_in_program(op, frame.args(), args, count, keywords)
+                            : run(op, frame.args());
       return wrap_outputs(op, outputs);
     } catch (const Misfit&) {  // NOLINT(bugprone-empty-catch)
       // Below, where no C++ exception is being handled: Python code runs.

@@ -91,6 +91,12 @@ PyObject* run(PyObject* self, PyObject* inputs) {
   });
 }
 
+PyObject* run_on_other_shapes(PyObject* self, PyObject* inputs) {
+  return guarded([&] {
+    return wrap_list(replay_on_other_shapes(program_of(self), tensors_of(inputs)));
+  });
+}
+
 PyObject* parse_text(PyObject*, PyObject* text) {
   return guarded([&] {
     const char* utf8 = PyUnicode_AsUTF8(text);
@@ -361,6 +367,8 @@ PyMethodDef kMethods[] = {
     {"states", states, METH_NOARGS, "Names and tensors of its states."},
     {"verify", problems, METH_NOARGS, "What is wrong with it: a list of lines, empty if nothing."},
     {"run", run<false>, METH_O, "Runs it on a list of tensors."},
+    {"run_on_other_shapes", run_on_other_shapes, METH_O,
+     "Runs its calls one by one on tensors of other shapes than it declares."},
     {"call", run<true>, METH_O, "Runs it on a list of tensors, instead of the captured function."},
     {"differentiate", differentiate_method, METH_VARARGS, nullptr},
     {"optimised", optimised, METH_O, "The program after the passes; for inference if true."},

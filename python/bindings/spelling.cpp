@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "program_calls.h"
+
 namespace oar::python {
 namespace {
 
@@ -103,6 +105,41 @@ bool fits(const SpelledFunction* self, PyObject* const* args, Py_ssize_t count,
   return true;
 }
 
+struct Passed {
+  Ref positional, named;
+};
+Passed passed(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  Passed made{checked(PyTuple_New(count)), checked(PyDict_New())};
+  for (Py_ssize_t i = 0; i < count; ++i)
+    PyTuple_SET_ITEM(made.positional.get(), i, Ref::borrow(args[i]).release());
+  for (Py_ssize_t k = 0; keywords && k < PyTuple_GET_SIZE(keywords); ++k)
+    check(PyDict_SetItem(made.named.get(), PyTuple_GET_ITEM(keywords, k), args[count + k]));
+  return made;
+}
+
+// A call found something missing: where a tensor was expected and something else was passed, the error says that.
+[[gnu::noinline]] void explain(PyObject* function, PyObject* const* args, Py_ssize_t count,
+                               PyObject* keywords) {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  const Passed all = passed(args, count, keywords);
+  const Ref module(PyImport_ImportModule("oar._spelling"));
+  const Ref done(module ? PyObject_CallMethod(module.get(), "explain", "OOOO", function,
+                                              all.positional.get(), all.named.get(), value)
+                        : nullptr);
+  if (done) return PyErr_Restore(type, value, trace);
+  for (PyObject* part : {type, value, trace}) Py_XDECREF(part);
+}
+
+void check_spelled(const SpelledFunction* self, PyObject* const* args, size_t count,
+                   PyObject* keywords) {
+  const Ref name = checked(PyObject_GetAttrString(self->function, "__name__"));
+  const char* text = PyUnicode_AsUTF8(name.get());
+  if (!text) throw PythonError{};
+  check_call_in_program(text, args, count, keywords);
+}
+
 PyObject* spelled_call(PyObject* callable, PyObject* const* args, size_t flags,
                        PyObject* keywords) {
   const SpelledFunction* self = spelled(callable);
@@ -111,7 +148,12 @@ PyObject* spelled_call(PyObject* callable, PyObject* const* args, size_t flags,
     if (!fits(self, args, count, keywords)) [[unlikely]]
       if (Ref made = call_in_other_form(self->function, args, static_cast<size_t>(count), keywords))
         return made.release();
-    return PyObject_Vectorcall(self->function, args, flags, keywords);
+    if (in_static_program()) [[unlikely]]
+      check_spelled(self, args, static_cast<size_t>(count), keywords);
+    PyObject* made = PyObject_Vectorcall(self->function, args, flags, keywords);
+    if (!made && PyErr_ExceptionMatches(PyExc_AttributeError)) [[unlikely]]
+      explain(self->function, args, count, keywords);
+    return made;
   });
 }
 
@@ -240,14 +282,9 @@ Ref call_in_other_form(PyObject* function, PyObject* const* args, size_t count,
     const Ref module = checked(PyImport_ImportModule("oar._spelling"));
     return checked(PyObject_GetAttrString(module.get(), "call")).release();
   }();
-  const auto n = static_cast<Py_ssize_t>(count);
-  const Ref positional = checked(PyTuple_New(n)), named = checked(PyDict_New());
-  for (Py_ssize_t i = 0; i < n; ++i)
-    PyTuple_SET_ITEM(positional.get(), i, Ref::borrow(args[i]).release());
-  for (Py_ssize_t k = 0; keywords && k < PyTuple_GET_SIZE(keywords); ++k)
-    check(PyDict_SetItem(named.get(), PyTuple_GET_ITEM(keywords, k), args[n + k]));
-  Ref made =
-      checked(PyObject_CallFunctionObjArgs(call, function, positional.get(), named.get(), nullptr));
+  const Passed all = passed(args, static_cast<Py_ssize_t>(count), keywords);
+  Ref made = checked(PyObject_CallFunctionObjArgs(call, function, all.positional.get(),
+                                                  all.named.get(), nullptr));
   return made.get() == Py_NotImplemented ? Ref() : std::move(made);
 }
 

@@ -6,6 +6,9 @@
 #include "oar/compiler/passes/pass.h"
 #include "oar/ir/parse.h"
 #include "oar/ir/print.h"
+#include "oar/ops/gen/repeat.h"
+#include "oar/ops/gen/shape.h"
+#include "oar/ops/gen/slice.h"
 #include "oar/tensor/hooks.h"
 #include "programs.h"
 
@@ -185,11 +188,11 @@ PyObject* alternative(PyObject* self, PyObject* args) {
   });
 }
 
-// draft(outputs, contents(name, shape, dtype, read), pruned) -> (program, names of its inputs)
+// draft(outputs, contents(name, shape, dtype, read), pruned, fed=()) -> (program, names of its inputs)
 PyObject* draft(PyObject* self, PyObject* args) {
-  PyObject *outputs, *contents;
+  PyObject *outputs, *contents, *fed = nullptr;
   int pruned;
-  if (!PyArg_ParseTuple(args, "OOp", &outputs, &contents, &pruned)) return nullptr;
+  if (!PyArg_ParseTuple(args, "OOp|O", &outputs, &contents, &pruned, &fed)) return nullptr;
   return guarded([&] {
     const auto content = [&](const std::string& name, const ValueType& type, bool read) {
       const Ref shape = checked(PyList_New(0));
@@ -203,7 +206,8 @@ PyObject* draft(PyObject* self, PyObject* args) {
       if (!made) throw_python_error();
       return tensor_of(made.get());
     };
-    Builder::Draft made = builder_of(self)->draft(tensors_of(outputs), content, pruned != 0);
+    Builder::Draft made = builder_of(self)->draft(tensors_of(outputs), content, pruned != 0,
+                                                  fed ? tensors_of(fed) : std::vector<Tensor>());
     optimise(made.program);
     const Ref program(wrap_program(std::move(made.program)));
     const Ref names = string_list(made.inputs);
@@ -452,6 +456,41 @@ std::vector<Dim> known_sizes(const Tensor& t) {
   if (std::optional<std::vector<Dim>> found = constant_sizes(t)) return std::move(*found);
   std::vector<Dim> sizes;
   for (int64_t v : known_value(t).to_vector<int64_t>()) sizes.push_back(v);
+  return sizes;
+}
+
+namespace {
+
+// Where the sizes that a variable stands for are kept, so that a second call has the same ones; null inside a branch or loop,
+// whose sizes end with it.
+std::vector<Dim>* sizes_kept_for(const Tensor& t) {
+  struct Kept {
+    uint64_t program = 0;
+    std::unordered_map<ValueId, std::vector<Dim>> sizes;
+  };
+  thread_local Kept kept;
+  Builder* builder = Builder::current();
+  if (builder != Capture::current()) return nullptr;
+  if (kept.program != builder->serial()) kept = {builder->serial(), {}};
+  return &kept.sizes[builder->resolve(t)];
+}
+
+}  // namespace
+
+std::vector<Dim> sizes_in_program(const Tensor& t) {
+  if (std::optional<std::vector<Dim>> found = constant_sizes(t)) return std::move(*found);
+  const bool countable = is_integral(t.dtype()) && t.dtype() != DType::Bool && t.rank() <= 1 &&
+                         t.numel().is_known();
+  if (!Builder::current() || !countable || known_value(t).kind() != Kind::Symbolic)
+    return known_sizes(t);
+  std::vector<Dim>* kept = sizes_kept_for(t);
+  if (kept && !kept->empty()) return *kept;
+  // The number of rows of a result whose size depends on the value.
+  std::vector<Dim> sizes;
+  const Tensor values = reshape(t, {t.numel()});
+  for (int64_t i = 0; i < t.numel().word(); ++i)
+    sizes.push_back(repeat_positions(slice(values, {0}, {i}, {i + 1})).dim(0));
+  if (kept) *kept = sizes;
   return sizes;
 }
 

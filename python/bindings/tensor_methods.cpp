@@ -159,10 +159,10 @@ const Tensor& with_memory(PyObject* self) {
   return t;
 }
 
-// Paddle takes an argument here and does not use it.
+// numpy(blocking=True): it always waits for the values.
 PyObject* numpy(PyObject* self, PyObject* args) {
-  PyObject* unused = nullptr;
-  if (!PyArg_UnpackTuple(args, "numpy", 0, 1, &unused)) return nullptr;
+  int blocking = 1;
+  if (!PyArg_ParseTuple(args, "|p:numpy", &blocking)) return nullptr;
   return guarded([&] {
     const Tensor& t = with_memory(self);
     return to_array(t.kind() == Kind::SelectedRows ? selected_rows_to_dense(t) : t, true);

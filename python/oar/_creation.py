@@ -278,7 +278,7 @@ def eye(num_rows: int, num_columns: int | None = None, dtype=None, name=None) ->
     """
     columns = num_rows if num_columns is None else num_columns
     if num_rows < 0 or columns < 0:
-        raise ValueError(f"[eye] sizes must not be negative, not {num_rows} and {columns}.")
+        raise TypeError(f"[eye] the sizes should be non-negative integers, not {num_rows} and {columns}.")
     # The ones are a broadcast view of one number: only the result takes memory.
     ones = ops.broadcast_to(ops.full([], 1, "float32"), [min(num_rows, columns)])
     return ops.cast(ops.as_strided_grad(ones, [num_rows, columns], [columns + 1]), dtype or _C.get_default_dtype())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from oar import _C
 from oar._C import Tensor, ops
+from oar._framework import in_dynamic_mode
+from oar._lazy import np
 from oar._spelling import spelled
 
 __all__ = ["assign", "clone", "create_tensor", "einsum", "index_fill", "index_fill_", "is_empty", "nonzero"]
@@ -30,13 +32,33 @@ def assign(x, output: Tensor | None = None) -> Tensor:
         Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
                [5., 6.])
     """
-    source = x if isinstance(x, Tensor) else _C.make_tensor(x, None)
+    source = x if isinstance(x, Tensor) else _made(x)
     if output is None:
         return ops.assign(source)
     if [str(size) for size in output.shape] == [str(size) for size in source.shape]:
         return ops.copy_into(output, source)
     output._become(ops.assign(source))
     return output
+
+
+def _made(x) -> Tensor:
+    """A tensor of what ``assign`` takes."""
+    if not isinstance(x, (bool, int, float, complex, list, tuple, np.ndarray, np.generic)):
+        raise _C.ArgumentTypeError(
+            f"[assign] x must be a tensor, an array, a list or a number, not {type(x).__name__}. Use oar.to_tensor to convert it."
+        )
+    if in_dynamic_mode():
+        return _C.make_tensor(x, None)
+    if isinstance(x, np.ndarray) and x.dtype.name in ("uint8", "int8", "int16"):
+        raise _C.ArgumentTypeError(
+            f"[assign] x is an array of {x.dtype.name}, which no static program holds. Convert it first, for example x.astype('int32')."
+        )
+    variables = [v for v in x if isinstance(v, Tensor)] if isinstance(x, (list, tuple)) else []
+    if any(v.size != 1 for v in variables):
+        raise _C.ArgumentTypeError("[assign] a list of variables should hold variables with one element. Use oar.stack.")
+    if variables:
+        return ops.stack([ops.reshape(v, []) if isinstance(v, Tensor) else _C.make_tensor(v, None) for v in x], 0)
+    return _C.make_tensor(x, None)
 
 
 @spelled

@@ -8,6 +8,7 @@ import math
 
 from oar import _C
 from oar._C import Tensor, ops
+from oar._framework import in_dynamic_mode
 from oar._spelling import spelled
 
 __all__ = [
@@ -205,9 +206,11 @@ def view(x: Tensor, shape_or_dtype, name: str | None = None) -> Tensor:
     return ops.bitcast(x, shape_or_dtype)
 
 
-def _triangle_indices(rows: int, columns: int, keeps, dtype) -> Tensor:
-    if rows < 0 or columns < 0:
-        raise ValueError(f"row and col must not be negative, but are {rows} and {columns}.")
+def _triangle_indices(op: str, rows: int, columns: int, offset: int, keeps, dtype) -> Tensor:
+    if not all(isinstance(size, int) and size >= 0 for size in (rows, columns)):
+        raise TypeError(f"[{op}] row and col should be non-negative integers, not {rows!r} and {columns!r}.")
+    if not isinstance(offset, int):
+        raise TypeError(f"[{op}] offset should be an integer, not {offset!r}.")
     i, j = ops.meshgrid([ops.range(0, rows, 1, "int64"), ops.range(0, columns, 1, "int64")])
     places = ops.nonzero(keeps(j - i))
     return ops.cast(ops.assign(ops.transpose(places, [1, 0])), dtype)
@@ -232,7 +235,7 @@ def tril_indices(row: int, col: int | None = None, offset: int = 0, dtype="int64
                [[0, 1, 1],
                 [0, 0, 1]])
     """
-    return _triangle_indices(row, row if col is None else col, lambda d: d <= offset, dtype)
+    return _triangle_indices("tril_indices", row, row if col is None else col, offset, lambda d: d <= offset, dtype)
 
 
 def triu_indices(row: int, col: int | None = None, offset: int = 0, dtype="int64") -> Tensor:
@@ -254,7 +257,7 @@ def triu_indices(row: int, col: int | None = None, offset: int = 0, dtype="int64
                [[0, 0, 1],
                 [0, 1, 1]])
     """
-    return _triangle_indices(row, row if col is None else col, lambda d: d >= offset, dtype)
+    return _triangle_indices("triu_indices", row, row if col is None else col, offset, lambda d: d >= offset, dtype)
 
 
 @spelled
@@ -358,7 +361,8 @@ def clip_(x: Tensor, min=None, max=None, name: str | None = None) -> Tensor:
                [0.        , 0.50000000, 1.        ])
     """
     if isinstance(min, Tensor) or isinstance(max, Tensor):
-        return ops.copy_into(x, _bounded(x, min, max))
+        bounded = _bounded(x, min, max)
+        return ops.copy_into(x, bounded) if in_dynamic_mode() else bounded
     if "int" in x.dtype.name:
         min, max = (int(b) if isinstance(b, float) and math.isfinite(b) else b for b in (min, max))
     return ops.clip_(x, min, max)

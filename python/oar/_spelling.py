@@ -167,6 +167,24 @@ def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return finished(function(*args, **kwargs), function.__name__, **wishes)
 
 
+def explain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error: BaseException) -> None:
+    """Raises an error that names the argument, if a call failed because one that should be a tensor is something else.
+
+    Args:
+        function: a function of Python.
+        args: the arguments by position.
+        kwargs: the others.
+        error: why the call failed.
+    """
+    code, expected = function.__code__, function.__annotations__
+    for name, value in {**dict(zip(code.co_varnames[:code.co_argcount], args)), **kwargs}.items():
+        if expected.get(name) == "Tensor" and not isinstance(value, Tensor):
+            raise _C.ArgumentTypeError(
+                f"[{function.__name__}] argument '{name}' must be a tensor, not {type(value).__name__}. "
+                "Use oar.to_tensor to convert it."
+            ) from error
+
+
 def arranged(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any], dict[str, Any]] | None:
     """The arguments as the signature has them.
 
@@ -431,6 +449,13 @@ def _full(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return ops.full(*args, **{**kwargs, "fill_value": value})
 
 
+def _concat(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    # In a program of Paddle a list of tensors can be one variable.
+    if not args or not isinstance(args[0], Tensor) or not _C.static_active():
+        return NotImplemented
+    return ops.concat([args[0]], *args[1:], **kwargs)
+
+
 def _gelu(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     found = [*args, *(v for k, v in kwargs.items() if k == "approximate")]
     if len(found) < 2 or found[-1] not in ("tanh", "none"):
@@ -440,6 +465,7 @@ def _gelu(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 _SPECIAL: dict[str, Callable[..., Any]] = {
+    "concat": _concat,
     "add": _add("add"), "add_": _add("add_"), "divide": _divide, "dropout": _in_place("dropout"), "full": _full, "gather": _gather, "index_add": _index_add,
     "index_add_": _index_add_, "index_select": _index_select, "mean": _mean, "median": _median, "gelu": _gelu, "scatter": _scatter,
     "scatter_": _scatter_, "silu": _in_place("silu"), "subtract": _add("subtract"), "subtract_": _add("subtract_"), "sum": _sum,

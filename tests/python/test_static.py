@@ -349,8 +349,6 @@ def test_mistakes_are_named(programs):
         run(main, {}, [out])
     with pytest.raises(ValueError, match="float64 was fed"):
         run(main, {"x": np.ones((2, 3))}, [out])
-    with pytest.raises(ValueError, match=r"\[2, 4\] was fed"):
-        run(main, {"x": array(2, 4)}, [out])
     with pytest.raises(ValueError, match="no variable 'nothing' to fetch"):
         run(main, feed, ["nothing"])
     with pytest.raises(TypeError, match="fetch_list should hold variables"):

@@ -400,6 +400,60 @@ def _set_prim_backward_blacklist(*names: str) -> None:
     _kept_whole["backward"].update(names)
 
 
+_tuning = {"kernels": False, "layout": False}
+
+
+def enable_autotune() -> None:
+    """A wish to tune kernels. Kept; Oar chooses kernels by the sizes of their operands."""
+    _tuning["kernels"] = True
+
+
+def disable_autotune() -> None:
+    """Takes ``enable_autotune`` back."""
+    _tuning["kernels"] = False
+
+
+def set_autotune_range(start: int, stop: int) -> None:
+    """The steps to tune in. Accepted; nothing is tuned at run time."""
+
+
+def update_autotune_status() -> None:
+    """Counts a step. Accepted; nothing is tuned at run time."""
+
+
+def autotune_status() -> dict[str, object]:
+    """What has been tuned: nothing."""
+    return {"use_autotune": _tuning["kernels"], "step_id": 0, "cache_size": 0, "cache_hit_rate": 0.0}
+
+
+def enable_layout_autotune() -> None:
+    """A wish to choose the layout of images. Stays off without a GPU, as in Paddle."""
+
+
+def disable_layout_autotune() -> None:
+    """Takes ``enable_layout_autotune`` back."""
+    _tuning["layout"] = False
+
+
+def use_layout_autotune() -> bool:
+    """Whether the layout of images is tuned at run time: never; the compiler chooses it."""
+    return _tuning["layout"]
+
+
+def grad_var_suffix() -> str:
+    """What the name of a gradient ends with."""
+    return "@GRAD"
+
+
+def op_support_gpu(op_type: str) -> bool:
+    """Whether an op has a kernel for GPUs: not without a plug-in."""
+    return False
+
+
+class EOFException(Exception):
+    """A reader has no more data."""
+
+
 def get_all_op_protos() -> list[bytes]:
     """The ops that ``Block.append_op`` takes, as bytes that ``OpProto.FromString`` reads."""
     from oar.base import operators

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -31,13 +32,15 @@ def append_backward(
     listed = parameters if parameters is not None else optimizer._flat or loss.block.program.all_parameters()
     params_grads = oar.static.append_backward(loss, listed, no_grad_set)
     if not params_grads:
-        raise ValueError("no parameter of the program that is trained takes part in the loss.")
+        warnings.warn("minimize: no parameter of the program that is trained takes part in the loss.", stacklevel=3)
     return params_grads
 
 
 def append_update(optimizer: Optimizer, params_grads: Sequence[tuple[Tensor, Tensor]]) -> list[Any]:
     """Appends the update of parameters to their program; returns its ops."""
     program = oar.static.default_main_program()
+    if not params_grads:
+        return []
     known = {id(param) for param in optimizer._flat}
     new = [param for param, _ in params_grads if id(param) not in known]
     if new:

@@ -26,10 +26,15 @@ _FOREVER = 10_000_000
 
 def _check_betas(beta1: Any, beta2: Any, epsilon: Any) -> None:
     for name, value in (("beta1", beta1), ("beta2", beta2)):
-        if not 0 <= float(value) < 1:
+        if not is_variable(value) and not 0 <= float(value) < 1:
             raise ValueError(f"Invalid value of {name}, expect {name} in [0,1), but received {value}.")
-    if not 0 <= float(epsilon):
+    if not is_variable(epsilon) and not 0 <= float(epsilon):
         raise ValueError(f"Invalid value of epsilon, expect epsilon >= 0, but received {epsilon}.")
+
+
+def _coefficient(value: Any) -> Any:
+    """A number, or a variable of the program, whose value each run reads."""
+    return oar.reshape(value, []) if is_variable(value) else float(value)
 
 
 # The names of the powers of both betas, as they appear in state dicts.
@@ -89,21 +94,22 @@ def _steps_from_powers(powers: dict[float, float]) -> int:
     return _FOREVER
 
 
-def _amsgrad(
+def _by_parts(
     params: list[Tensor], grads: list[Any], moments: Sequence[list[Tensor]], lr: Tensor, steps: Tensor,
     options: dict[str, Any], decay: float,
 ) -> None:  # fmt: skip
-    """A step of Adam that divides by the largest mean of squared gradients, written with other ops."""
+    """A step of Adam, written with other ops: for AMSGrad, which has a third moment, and for betas that are variables."""
     ops, beta1, beta2 = _C.ops, options["beta1"], options["beta2"]
     ops.copy_into(steps, steps + 1.0)
     count, rate = ops.cast(ops.reshape(steps, []), "float64"), ops.reshape(lr, [])
-    shrink1, shrink2 = (1.0 - ops.pow(ops.full_like(count, beta), count) for beta in (beta1, beta2))
-    for param, grad, moment1, moment2, maximum in zip(params, grads, *moments):
+    shrink1, shrink2 = (1.0 - ops.pow(ops.zeros_like(count) + beta, count) for beta in (beta1, beta2))
+    for param, grad, moment1, moment2, *maximum in zip(params, grads, *moments):
         grad = ops.cast(grad.to_dense(), param.dtype)
         ops.copy_into(moment1, beta1 * moment1 + (1.0 - beta1) * grad)
         ops.copy_into(moment2, beta2 * moment2 + (1.0 - beta2) * grad * grad)
-        ops.copy_into(maximum, ops.maximum(maximum, moment2))
-        divisor = ops.sqrt(maximum / ops.cast(shrink2, param.dtype)) + options["epsilon"]
+        for largest in maximum:
+            ops.copy_into(largest, ops.maximum(largest, moment2))
+        divisor = ops.sqrt((maximum or [moment2])[0] / ops.cast(shrink2, param.dtype)) + options["epsilon"]
         scaled = moment1 / ops.cast(shrink1, param.dtype) / divisor
         factor = ops.cast(rate, param.dtype)
         ops.copy_into(param, param * (1.0 - factor * decay) - factor * scaled)
@@ -114,9 +120,9 @@ class Adam(Optimizer):
 
     Args:
         learning_rate: a float or an ``LRScheduler``.
-        beta1: how much of the mean of gradients is kept.
-        beta2: how much of the mean of squared gradients is kept.
-        epsilon: added to the divisor.
+        beta1: how much of the mean of gradients is kept; a number, or a variable of a static program.
+        beta2: how much of the mean of squared gradients is kept, likewise.
+        epsilon: added to the divisor, likewise.
         parameters: parameters or parameter groups.
         weight_decay: a float (an L2 penalty), ``L1Decay`` or ``L2Decay``; it enters the gradient.
         grad_clip: a gradient clip from ``oar.nn``.
@@ -160,7 +166,7 @@ class Adam(Optimizer):
         _check_betas(beta1, beta2, epsilon)
         if amsgrad:
             self._state_names = (*self._state_names, "moment2_max")
-        self._beta1, self._beta2, self._epsilon = float(beta1), float(beta2), float(epsilon)
+        self._beta1, self._beta2, self._epsilon = map(_coefficient, (beta1, beta2, epsilon))
         self._clocks: dict[str, _Clock] = {}
         self._powers: dict[str, tuple[Tensor, Tensor]] = {}
         super().__init__(
@@ -242,8 +248,9 @@ class Adam(Optimizer):
 
     def _step(self, bucket: Bucket, grads: list[Any], params: list[Tensor], *moments: list[Tensor]) -> None:
         options, clock = bucket.options, self._clocks[bucket.params[0].name]
-        if len(moments) > 2:
-            _amsgrad(params, grads, moments, self._lr_tensor(bucket.factor), clock.steps, options, bucket.extra[0])
+        variable = any(isinstance(options[name], Tensor) for name in ("beta1", "beta2", "epsilon"))
+        if len(moments) > 2 or variable:
+            _by_parts(params, grads, moments, self._lr_tensor(bucket.factor), clock.steps, options, bucket.extra[0])
             clock.moved()
             return
         _C.ops.adamw_(

@@ -130,12 +130,12 @@ class Optimizer(OptimizerState):
         rate = self._learning_rate
         return float(rate() if isinstance(rate, LRScheduler) else rate)
 
-    def set_lr(self, value: float | Tensor) -> None:
+    def set_lr(self, value: float) -> None:
         """Set the learning rate. Not for an optimizer with a scheduler."""
         if isinstance(self._learning_rate, LRScheduler):
             raise RuntimeError("set_lr() conflicts with the LRScheduler that sets this optimizer's learning rate.")
-        if not isinstance(value, (int, float, Tensor)):
-            raise TypeError(f"The learning rate should be a float, but received {type(value).__name__}.")
+        if not isinstance(value, (int, float)):
+            raise TypeError(f"[set_lr] the learning rate should be a float, but received {type(value).__name__}. Pass float(value).")
         self._learning_rate = float(value)
         self._refresh_lr()
 

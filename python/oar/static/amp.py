@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-__all__ = ["fp16_guard"]
+from oar.static import amp_nn
+
+__all__ = ["amp_nn", "fp16_guard"]
 
 
 @contextlib.contextmanager

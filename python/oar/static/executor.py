@@ -227,14 +227,20 @@ def _as_tensor(value: Any, name: str, variable: Any) -> Tensor:
         raise ValueError(
             f"[Executor.run] the data type of the input {name!r} is {variable.dtype.name}, but {tensor.dtype.name} was fed."
         )
+    return tensor
+
+
+def _has_declared_shape(tensor: Tensor, name: str, variable: Any) -> bool:
+    """Warns if not, as Paddle does: the calls then run one by one, on what is fed."""
     fits = len(tensor.shape) == len(variable.shape) and all(
         not isinstance(size, int) or size == given for size, given in zip(variable.shape, tensor.shape)
     )
     if not fits:
-        raise ValueError(
-            f"[Executor.run] the shape of the input {name!r} is {list(variable.shape)}, but {list(tensor.shape)} was fed."
+        warnings.warn(
+            f"[Executor.run] the shape of the input {name!r} is {list(variable.shape)}, but {list(tensor.shape)} was fed.",
+            stacklevel=5,
         )
-    return tensor
+    return fits
 
 
 def _contents(scope: Scope) -> Any:
@@ -287,8 +293,9 @@ def _run(
         raise ValueError(f"[Executor.run] the program needs {_some(missing)}, which the feed does not have."
                          + hint_at_lengths(missing, feed))
     inputs = [_as_tensor(feed[name], name, program._find(name)) for name in names]
+    fits = all([_has_declared_shape(tensor, name, program._find(name)) for tensor, name in zip(inputs, names)])
     with _seeded(program.random_seed):
-        results = iter(executable.run(inputs))
+        results = iter(executable.run(inputs) if fits else executable.run_on_other_shapes(inputs))
     outputs = [next(results) if _C.capture_of(v) is not None else v for v in found]
     if return_numpy:
         return [t.numpy() for t in outputs]

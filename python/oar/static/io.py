@@ -60,8 +60,8 @@ def _pruned(program: Program | None, feed_vars: Any, fetch_vars: Any, contents: 
         raise TypeError(f"program should be a Program, but received {type(source).__name__}.")
     with written_elsewhere():
         for_test = source.clone(for_test=True)
-        executable, needed = for_test._builder.draft(fetches, contents or _placeholder, False)
-    names = [v.name for v in feeds]
+        names = [v.name for v in feeds]
+        executable, needed = for_test._builder.draft(fetches, contents or _placeholder, False, feeds)
     names += [name for name in lengths_among(needed, names) if name not in names]
     missing = [name for name in needed if name not in names]
     if missing:

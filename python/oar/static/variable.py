@@ -101,7 +101,7 @@ def _same_input(there: Tensor, name: str, sizes: list[Any], dtype: Any) -> Tenso
 @functools.cache
 def _open_size(symbol: str) -> _C.Dim:
     """One for all programs: a symbol lives forever. Each program defines its own value."""
-    return _C.Dim(symbol, _HINT)
+    return _C.Dim.left_open(symbol, _HINT)
 
 
 def _size(name: str, axis: int, size: Any) -> Any:
@@ -113,5 +113,5 @@ def _size(name: str, axis: int, size: Any) -> Any:
     return size if isinstance(size, _C.Dim) else int(size)
 
 
-# What an open size is taken for while the program is written: no size that people write down. kOpenHint in C++.
+# What an open size is taken for while the program is written: no size that people write down.
 _HINT = 97

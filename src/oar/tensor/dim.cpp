@@ -27,6 +27,7 @@ struct DimTable {
     int64_t at_least = 0;         // kUnbounded if no bound is known
     int64_t left = 0, right = 0;  // words
     bool told_by_runs = false;    // of a symbol
+    bool left_open = false;       // … by a static program
   };
   using Product = std::vector<int>;        // atom ids, sorted
   using Sum = std::map<Product, int64_t>;  // coefficient by product
@@ -154,14 +155,31 @@ Dim size_told_by_runs(std::string_view name, int64_t hint) {
   return t.of_atom(atom);
 }
 
-bool is_told_by_runs(Dim d) {
+Dim open_size(std::string_view name, int64_t hint) {
+  DimTable& t = DimTable::get();
+  std::lock_guard lock(t.mutex);
+  DimTable::Atom atom{DimTable::Op::Symbol, std::string(name), hint};
+  atom.left_open = true;
+  return t.of_atom(atom);
+}
+
+namespace {
+
+template <class F>
+bool any_symbol(Dim d, F&& chosen) {
   DimTable& t = DimTable::get();
   std::lock_guard lock(t.mutex);
   for (const Dim symbol : d.symbols())
     for (const auto& [product, coefficient] : t.sum_of(symbol))
       for (const int id : product)
-        if (t.atoms[static_cast<size_t>(id)].told_by_runs) return true;
+        if (chosen(t.atoms[static_cast<size_t>(id)])) return true;
   return false;
+}
+
+}  // namespace
+
+bool is_told_by_runs(Dim d) {
+  return any_symbol(d, [](const DimTable::Atom& atom) { return atom.told_by_runs; });
 }
 
 int64_t Dim::hint() const {
@@ -308,7 +326,24 @@ bool never_equal(Dim a, Dim b) {
 
 }  // namespace
 
-bool Dim::symbolic_same(Dim a, Dim b) {
+namespace {
+
+// Are all its symbols sizes whose hints say nothing?
+bool is_open(Dim d) {
+  return !any_symbol(d, [](const DimTable::Atom& a) { return !a.left_open && !a.told_by_runs; });
+}
+
+// An open size beside a number that cannot be a size to broadcast.
+bool open_meets_number(Dim a, Dim number) {
+  return number.is_known() && number.word() >= 2 && is_open(a);
+}
+
+}  // namespace
+
+bool same_by_hints(Dim a, Dim b) {
+  if (a == b || (a.is_known() && b.is_known())) return a == b;
+  const auto is_bound = [](const DimTable::Atom& atom) { return !atom.left_open; };
+  if (b.is_known() && !any_symbol(a, is_bound)) return false;  // as -1 is not the number
   if (never_equal(a, b)) return false;
   const bool equal = a.hint() == b.hint();
   if (t_assumptions)
@@ -316,20 +351,19 @@ bool Dim::symbolic_same(Dim a, Dim b) {
   return equal;
 }
 
-bool assume_same(Dim a, Dim b) {
-  const bool open = t_assumptions && !(a == b) && (a.is_symbolic() || b.is_symbolic());
-  if (!open) return same(a, b);
+bool Dim::symbolic_same(Dim a, Dim b) {
+  if (!open_meets_number(a, b) && !open_meets_number(b, a)) return same_by_hints(a, b);
   if (never_equal(a, b)) return false;
-  t_assumptions->add({DimAssumption::Equal, a, b});
+  if (t_assumptions) t_assumptions->add({DimAssumption::Equal, a, b});
   return true;
 }
 
-bool assume_open_beside_known(Dim a, Dim b) {
-  if (a.is_symbolic() == b.is_symbolic()) return false;
-  const std::vector<Dim> symbols = (a.is_symbolic() ? a : b).symbols();
-  const bool open = std::all_of(symbols.begin(), symbols.end(),
-                                [](Dim s) { return s.hint() == kOpenHint; });
-  return open && assume_same(a, b);
+bool assume_same(Dim a, Dim b) {
+  if (a == b || (a.is_known() && b.is_known())) return a == b;
+  if (never_equal(a, b)) return false;
+  if (!t_assumptions) return a.hint() == b.hint() || (is_open(a) && is_open(b));
+  t_assumptions->add({DimAssumption::Equal, a, b});
+  return true;
 }
 
 bool Dim::symbolic_less(Dim a, Dim b) {

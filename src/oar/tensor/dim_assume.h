@@ -11,11 +11,12 @@ namespace OAR_API oar {
 // program leaves open have no better hints.
 bool assume_same(Dim a, Dim b);
 
-// The hint of a size that a static program leaves open: no size that people write down.
-inline constexpr int64_t kOpenHint = 97;
-// Is one a known size and the other made of such sizes only, so that they can be assumed to be equal? Then this is assumed. To
-// be asked before anything else about them: `same` would record that they differ, since hints say nothing here.
-bool assume_open_beside_known(Dim a, Dim b);
+// As `same`, for a question of the user: an open size differs from every number, as Paddle's -1 does.
+bool same_by_hints(Dim a, Dim b);
+
+// A size that a static program leaves open: its hint says nothing, so it is assumed to equal the first number above 1 that a
+// rule compares it with, as a -1 of Paddle does. That is checked when the program runs.
+Dim open_size(std::string_view name, int64_t hint);
 
 // A size that depends on the values of tensors: it is known only at run time, so no assumption about it could be checked
 // before.

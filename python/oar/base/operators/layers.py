@@ -73,7 +73,7 @@ def warpctc(logits, label, logits_length=None, labels_length=None, blank=0, norm
     return ops.unsqueeze(F.ctc_loss(logits, label, logits_length, labels_length, blank, "none", norm_by_times), [-1])
 
 
-def warprnnt(input, label, input_lengths, label_lengths, blank=0, fastemit_lambda=0.0):
+def warprnnt(input, label, input_lengths, label_lengths, blank=0, fastemit_lambda=0.0, num_threads=1):
     return F.rnnt_loss(input, label, input_lengths, label_lengths, blank, fastemit_lambda, "none")
 
 

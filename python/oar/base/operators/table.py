@@ -455,7 +455,7 @@ view_dtype | input>x dtype -> out @ bitcast
 view_shape | input>x dims=[]>shape -> out @ reshape
 warpctc | logits:Logits label:Label logits_length:LogitsLength labels_length:LabelLength blank=0 norm_by_times=False
     -> Loss WarpCTCGrad
-warprnnt | input label input_lengths label_lengths blank=0 fastemit_lambda=0.0 -> loss warprnntgrad
+warprnnt | input label input_lengths label_lengths blank=0 fastemit_lambda=0.0 num_threads=1 -> loss warprnntgrad
 where | condition:Condition x:X y:Y -> Out
 yolo_box | x:X img_size:ImgSize anchors=[] class_num=1 conf_thresh=0.01 downsample_ratio=32 clip_bbox=True scale_x_y=1.0
     iou_aware=False iou_aware_factor=0.5 -> Boxes Scores

@@ -49,6 +49,8 @@ def gumbel_softmax(
     """
     if temperature <= 0:
         raise ValueError(f"[gumbel_softmax] temperature is {temperature}; it must be positive.")
+    if x.ndim == 0:  # one class
+        return ops.reshape(gumbel_softmax(ops.reshape(x, [1]), temperature, hard, axis), [])
     # Less the logarithm of an exponential number is a Gumbel number.
     noise = -oar.log(ops.exponential(x.shape, 1.0, x.dtype))
     soft = ops.softmax((x + noise) / temperature, axis)

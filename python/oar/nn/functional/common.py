@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import oar
+from oar import _C
 from oar._C import Tensor, ops
 from oar.nn.functional.vision import interpolate, pad, unfold, upsample  # noqa: F401  (as in Paddle)
 
@@ -81,6 +82,8 @@ def sequence_mask(x: Tensor, maxlen: Any = None, dtype: Any = "int64", name: str
                [[1, 0, 0, 0],
                 [1, 1, 1, 0]])
     """
+    if not isinstance(x, Tensor):
+        raise _C.ArgumentTypeError(f"[sequence_mask] argument 'x' must be a tensor, not {type(x).__name__}.")
     longest = maxlen if maxlen is not None else x.max() if x.size else 0
     size = int(longest.item() if isinstance(longest, Tensor) else longest)
     return (oar.arange(size, dtype=x.dtype) < x.unsqueeze(-1)).astype(dtype)

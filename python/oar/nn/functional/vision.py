@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from oar import _C
 from oar._C import Tensor, ops
 from oar._spelling import spelled
 
@@ -200,6 +201,9 @@ def interpolate(x: Tensor, size=None, scale_factor=None, mode: str = "nearest", 
                              f"{list(x.shape)}.")
     if mode == "nearest":
         return ops.resample_nearest(x, axis, size, scale)
+    if mode == "bilinear" and x.dtype == _C.uint8:  # images; computed as floats, fractions are dropped
+        drawn = ops.resample(ops.cast(x, "float32"), axis, size, scale, _KERNELS[mode], align_corners, align_mode)
+        return ops.cast(drawn, "uint8")
     return ops.resample(x, axis, size, scale, _KERNELS[mode], align_corners, align_mode)
 
 

@@ -328,16 +328,38 @@ Program Builder::whole() const {
   return program;
 }
 
+namespace {
+
+// From now on the value is an input of the program, and calls read that.
+void make_input(Program& program, ValueId value, const std::string& name) {
+  const auto computes = [&](const Instruction& i) {
+    return std::ranges::find(i.results, value) != i.results.end();
+  };
+  if (std::ranges::none_of(program.body.instructions, computes)) return;
+  const auto input = static_cast<ValueId>(program.values.size());
+  program.values.push_back({program.type_of(value), name});
+  program.inputs.push_back(input);
+  for (Instruction& instruction : program.body.instructions)
+    for (Operand& operand : instruction.operands)
+      std::ranges::replace(operand.ids, value, input);
+  std::ranges::replace(program.outputs, value, input);
+}
+
+}  // namespace
+
 Builder::Draft Builder::draft(const std::vector<Tensor>& outputs, const Contents& contents,
-                              bool pruned) {
-  std::vector<ValueId> wanted;
+                              bool pruned, const std::vector<Tensor>& fed) {
+  std::vector<ValueId> wanted, given;
   {
     const Scope scope(*this);  // views may have to be derived again
     for (const Tensor& t : outputs) wanted.push_back(resolve(t));
+    for (const Tensor& t : fed) given.push_back(resolve(t));
   }
   Draft draft{whole(), {}};
   Program& program = draft.program;
   program.outputs = wanted;
+  for (size_t i = 0; i < given.size(); ++i)
+    make_input(program, given[i], history_of(fed[i]).name);
   for (State& s : program.states)
     if (pruned) s.written = kNoValue;
   remove_dead(program);

@@ -63,8 +63,9 @@ class Builder : public Capture {
     std::vector<std::string> inputs;  // their names here, in the program's order
   };
   // The program so far with these outputs, reduced to what they and the states need; `pruned`:
-  // it writes no states.
-  Draft draft(const std::vector<Tensor>& outputs, const Contents& contents, bool pruned = false);
+  // it writes no states. Variables in `fed` are inputs, even if calls compute them.
+  Draft draft(const std::vector<Tensor>& outputs, const Contents& contents, bool pruned = false,
+              const std::vector<Tensor>& fed = {});
   // All of it, for reading.
   Program whole() const;
 

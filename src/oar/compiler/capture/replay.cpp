@@ -49,7 +49,8 @@ class Replay {
   void take_sizes(TensorList inputs) {
     for (size_t i = 0; i < inputs.size(); ++i) {
       const Shape& wanted = program_.type_of(program_.inputs[i]).shape;
-      for (size_t axis = 0; axis < wanted.size(); ++axis)
+      const size_t axes = std::min(wanted.size(), static_cast<size_t>(inputs[i].rank()));
+      for (size_t axis = 0; axis < axes; ++axis)
         if (is_symbol(wanted[axis]) && !values_.has(wanted[axis]))
           values_.set(wanted[axis], inputs[i].dims()[axis]);
     }
@@ -105,6 +106,14 @@ bool must_replay(TensorList inputs) {
 
 std::vector<Tensor> replay(const Program& program, TensorList inputs) {
   Replay run(program, inputs);
+  run.run();
+  std::vector<Tensor> outputs = run.outputs();
+  run.write_states();
+  return outputs;
+}
+
+std::vector<Tensor> replay_on_other_shapes(const Program& program, TensorList inputs) {
+  Replay run(program, inputs, false);
   run.run();
   std::vector<Tensor> outputs = run.outputs();
   run.write_states();

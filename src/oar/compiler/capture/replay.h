@@ -11,6 +11,9 @@ namespace OAR_API oar {
 // tensors.
 std::vector<Tensor> replay(const Program& program, TensorList inputs);
 
+// … on inputs of other shapes than the program declares, as far as its calls take them.
+std::vector<Tensor> replay_on_other_shapes(const Program& program, TensorList inputs);
+
 // … of a region on tensors of its own types: its sizes are those of the outer program.
 std::vector<Tensor> replay_region(const Program& program, TensorList inputs);
 

@@ -29,7 +29,7 @@ Shape broadcast_shapes(const Shape& a, const Shape& b) {
       d = db;
     else if (db == Dim(1))
       d = da;
-    else if (assume_open_beside_known(da, db) || same(da, db))
+    else if (same(da, db))
       d = da.is_known() ? da : db;
     else if (da.is_symbolic() && same(da, Dim(1)))
       d = db;
@@ -115,7 +115,7 @@ Shape resolve_reshape(const Shape& from, Dims wanted) {
     out[static_cast<size_t>(unknown)] = floor_div(total, known);
     known = known * out[static_cast<size_t>(unknown)];
   }
-  user_check(same(known, total), ErrorKind::InvalidArgument,
+  user_check(assume_same(known, total), ErrorKind::InvalidArgument,
              "a tensor of shape {} has {} elements and cannot take the shape {}.\nhint: The sizes "
              "must multiply to {}; one of them may be -1.",
              from.str(), total.str(), to_string(wanted), total.str());

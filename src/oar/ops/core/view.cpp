@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "oar/tensor/dim_assume.h"
-
 namespace oar {
 
 Shape broadcast_target(const Tensor& x, Dims shape) {
@@ -27,9 +25,7 @@ Shape broadcast_target(const Tensor& x, Dims shape) {
     if (out[i].is_known() && out[i].word() < 0) refuse();
     if (i < added) continue;
     const Dim size = x.dims()[i - added];
-    if (!(size == Dim(1)) && !assume_open_beside_known(size, out[i]) && !same(size, out[i]) &&
-        !same(size, Dim(1)))
-      refuse();
+    if (!(size == Dim(1)) && !same(size, out[i]) && !same(size, Dim(1))) refuse();
   }
   return out;
 }

@@ -14,6 +14,7 @@
 #include "oar/ops/families/masks.h"
 #include "oar/ops/gen/arithmetic.h"
 #include "oar/ops/gen/compare.h"
+#include "oar/ops/gen/complex.h"
 #include "oar/ops/gen/exp_log.h"
 #include "oar/ops/gen/logic.h"
 #include "oar/ops/gen/masking.h"
@@ -56,20 +57,27 @@ const OpDef sigmoid_grad_op = {
     .samples = samples::binary,
 };
 
+// What decides between the pieces of a function: x, or the real part of a complex x.
+Tensor deciding(const Tensor& x) { return is_complex(x.dtype()) ? real(x) : x; }
+
 const OpDef log_sigmoid_op = {
     .schema = "log_sigmoid(Tensor x) -> Tensor",
     .brief = "log(sigmoid(x)), without overflow.",
     .infer = infer::same_as_first,
     .decompose = [](const args::log_sigmoid& a) -> Made {
-      return minimum(a.x, literal(0)) - log1p(exp(-abs(a.x)));
+      if (!is_complex(a.x.dtype())) return minimum(a.x, literal(0)) - log1p(exp(-abs(a.x)));
+      const Tensor small = less_than(real(a.x), literal(0));
+      return zero_unless(small, a.x) - log1p(exp(where(small, a.x, -a.x)));
     },
     .scalar = "min(x, 0) - log1p(exp(-abs(x)))",
     .vjp = [](const vjp::log_sigmoid& v) -> Grads { return log_sigmoid_grad(v.x, v.grad); },
     .saves = "x",
     .shard = "... -> ...",
     .traits = Trait::Elementwise,
-    .dtypes = "float",
-    .numpy = "-np.logaddexp(0, -x)",
+    .dtypes = "float complex",
+    .numpy =
+        "-np.logaddexp(0, -x) if np.isrealobj(x) else np.where(x.real < 0, x - np.log1p(np.exp(x)), "
+        "-np.log1p(np.exp(-x)))",
     .samples = samples::unary,
     .python = "oar.nn.functional",
 };
@@ -78,12 +86,14 @@ const OpDef log_sigmoid_grad_op = {
     .schema = "log_sigmoid_grad(Tensor x, Tensor grad) -> Tensor",
     .brief = "grad * sigmoid(-x): the derivative of log_sigmoid.",
     .infer = infer::same_as_first,
-    .decompose = [](const args::log_sigmoid_grad& a) -> Made { return a.grad * sigmoid(-a.x); },
+    .decompose = [](const args::log_sigmoid_grad& a) -> Made {
+      return a.grad * conjugate(sigmoid(-a.x));
+    },
     .scalar = "grad / (1 + exp(x))",
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
-    .dtypes = "float",
-    .numpy = "grad / (1 + np.exp(x))",
+    .dtypes = "float complex",
+    .numpy = "grad / np.conj(1 + np.exp(x))",
     .samples = samples::binary,
 };
 
@@ -225,18 +235,23 @@ const OpDef swish_op = {
 
 const OpDef hardswish_op = {
     .schema = "hardswish(Tensor x) -> Tensor",
-    .brief = "x * min(max(x + 3, 0), 6) / 6.",
+    .brief = "x * min(max(x + 3, 0), 6) / 6; the real part decides for complex numbers.",
     .infer = infer::same_as_first,
     .decompose = [](const args::hardswish& a) -> Made {
-      return a.x * clip(a.x + 3, Scalar(0), Scalar(6)) / 6;
+      if (!is_complex(a.x.dtype())) return a.x * clip(a.x + 3, Scalar(0), Scalar(6)) / 6;
+      const Tensor part = real(a.x);
+      return where(greater_equal(part, literal(3)), a.x,
+                   zero_unless(greater_than(part, literal(-3)), a.x * (a.x + 3) / 6));
     },
     .scalar = "x * min(max(x + 3, 0), 6) / 6",
     .vjp = [](const vjp::hardswish& v) -> Grads { return hardswish_grad(v.x, v.grad); },
     .saves = "x",
     .shard = "... -> ...",
     .traits = Trait::Elementwise,
-    .dtypes = "float",
-    .numpy = "x * np.clip(x + 3, 0, 6) / 6",
+    .dtypes = "float complex",
+    .numpy =
+        "x * np.clip(x + 3, 0, 6) / 6 if np.isrealobj(x) else np.where(x.real >= 3, x, np.where(x.real > -3, x * "
+        "(x + 3) / 6, 0))",
     .samples = [] { return samples::unary().add(uniform_in(-6, 6, {9})); },
     .python = "oar.nn.functional",
     .onnx = "HardSwish",
@@ -248,15 +263,16 @@ const OpDef hardswish_grad_op = {
         "0 up to -3, grad from 3 on, grad * (2 * x + 3) / 6 between: the derivative of hardswish.",
     .infer = infer::same_as_first,
     .decompose = [](const args::hardswish_grad& a) -> Made {
-      const Tensor between = a.grad * (2 * a.x + 3) / 6;
-      return where(greater_equal(a.x, literal(3)), a.grad,
-                   zero_unless(greater_than(a.x, literal(-3)), between));
+      const Tensor between = a.grad * conjugate(2 * a.x + 3) / 6, part = deciding(a.x);
+      return where(greater_equal(part, literal(3)), a.grad,
+                   zero_unless(greater_than(part, literal(-3)), between));
     },
     .scalar = "x >= 3 ? grad : x > -3 ? grad * (2 * x + 3) / 6 : 0",
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
-    .dtypes = "float",
-    .numpy = "grad * np.where(x >= 3, 1, np.where(x > -3, (2 * x + 3) / 6, 0))",
+    .dtypes = "float complex",
+    .numpy =
+        "grad * np.where(np.real(x) >= 3, 1, np.where(np.real(x) > -3, np.conj(2 * x + 3) / 6, 0))",
     .samples = [] { return samples::binary().add(uniform_in(-6, 6, {9}), t({9})); },
 };
 
@@ -357,14 +373,16 @@ const OpDef mish_grad_op = {
 
 const OpDef softplus_op = {
     .schema = "softplus(Tensor x, float beta = 1, float threshold = 20) -> Tensor",
-    .brief = "log(1 + exp(beta * x)) / beta; x itself if beta * x is above the threshold.",
+    .brief =
+        "log(1 + exp(beta * x)) / beta; x itself if beta * x, or its real part, is above the threshold.",
     .infer = [](const args::softplus& a) -> Metas {
       user_check(a.beta != 0, ErrorKind::InvalidArgument, "beta is 0, and softplus divides by it.");
       return infer::like(a.x);
     },
     .decompose = [](const args::softplus& a) -> Made {
       const Tensor scaled = a.x * a.beta;
-      return where(greater_than(scaled, literal(a.threshold)), a.x, log1p(exp(scaled)) / a.beta);
+      return where(greater_than(deciding(scaled), literal(a.threshold)), a.x,
+                   log1p(exp(scaled)) / a.beta);
     },
     .scalar = "x * beta > threshold ? x : log1p(exp(x * beta)) / beta",
     .vjp = [](const vjp::softplus& v) -> Grads {
@@ -373,9 +391,11 @@ const OpDef softplus_op = {
     .saves = "x",
     .shard = "... -> ...",
     .traits = Trait::Elementwise,
-    .dtypes = "float",
+    .dtypes = "float complex",
     .amp = Amp::Full,
-    .numpy = "np.where(beta * x > threshold, x, np.logaddexp(0, beta * x) / beta)",
+    .numpy =
+        "np.where(np.real(beta * x) > threshold, x, (np.logaddexp(0, beta * x) if np.isrealobj(x) else "
+        "np.log1p(np.exp(beta * x))) / beta)",
     .samples = [] { return samples::unary().add(t({4, 7}), 2.5, 1.0).add(t({3}), -1.5, 2.0); },
     .python = "oar.nn.functional",
     .onnx = "Softplus",
@@ -388,13 +408,15 @@ const OpDef softplus_grad_op = {
     .infer = infer::same_as_first,
     .decompose = [](const args::softplus_grad& a) -> Made {
       const Tensor scaled = a.x * a.beta;
-      return where(greater_than(scaled, literal(a.threshold)), a.grad, a.grad * sigmoid(scaled));
+      return where(greater_than(deciding(scaled), literal(a.threshold)), a.grad,
+                   a.grad * conjugate(sigmoid(scaled)));
     },
     .scalar = "x * beta > threshold ? grad : grad / (1 + exp(-x * beta))",
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
-    .dtypes = "float",
-    .numpy = "np.where(beta * x > threshold, grad, grad / (1 + np.exp(-beta * x)))",
+    .dtypes = "float complex",
+    .numpy =
+        "np.where(np.real(beta * x) > threshold, grad, grad / np.conj(1 + np.exp(-beta * x)))",
     .samples = [] { return samples::binary().add(t({4, 7}), t({4, 7}), 2.5, 1.0); },
 };
 
@@ -408,7 +430,7 @@ const OpDef softsign_op = {
     .saves = "x",
     .shard = "... -> ...",
     .traits = Trait::Elementwise,
-    .dtypes = "float",
+    .dtypes = "float complex",
     .numpy = "x / (1 + np.abs(x))",
     .samples = samples::unary,
     .python = "oar.nn.functional",
@@ -419,12 +441,20 @@ const OpDef softsign_grad_op = {
     .schema = "softsign_grad(Tensor x, Tensor grad) -> Tensor",
     .brief = "grad / (1 + |x|)²: the derivative of softsign.",
     .infer = infer::same_as_first,
-    .decompose = [](const args::softsign_grad& a) -> Made { return a.grad / square(1 + abs(a.x)); },
+    .decompose = [](const args::softsign_grad& a) -> Made {
+      const Tensor below = 1 + abs(a.x);
+      if (!is_complex(a.x.dtype())) return a.grad / square(below);
+      // The length of x does not depend on its direction.
+      const Tensor along = real(a.grad * conjugate(a.x)) / square(below);
+      return a.grad / below - sgn(a.x) * along;
+    },
     .scalar = "d = 1 + abs(x); grad / (d * d)",
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
-    .dtypes = "float",
-    .numpy = "grad / (1 + np.abs(x)) ** 2",
+    .dtypes = "float complex",
+    .numpy =
+        "grad / (1 + np.abs(x)) ** 2 if np.isrealobj(x) else grad / (1 + np.abs(x)) - x / np.maximum(np.abs(x), "
+        "1e-300) * (grad * np.conj(x)).real / (1 + np.abs(x)) ** 2",
     .samples = samples::binary,
 };
 
@@ -435,7 +465,7 @@ const OpDef stanh_op = {
     .scalar = "tanh(x * scale_a) * scale_b",
     .shard = "... -> ...",
     .traits = kMath,
-    .dtypes = "float",
+    .dtypes = "float complex",
     .numpy = "x.dtype.type(scale_b) * np.tanh(x.dtype.type(scale_a) * x)",
     .samples = [] { return samples::unary().add(t({3}), 0.5, 2.0); },
     .python = "oar Tensor",

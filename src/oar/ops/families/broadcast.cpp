@@ -196,7 +196,7 @@ const OpDef cartesian_prod_op = {
     .decompose = [](const args::cartesian_prod& a) -> Made {
       std::vector<Tensor> columns = on_a_grid(a.x);
       user_check(!columns.empty(), ErrorKind::InvalidArgument,
-                 "the list of tensors is empty.\nhint: Pass at least one.");
+                 "a list of tensors is expected, but got empty list.\nhint: Pass at least one tensor.");
       if (columns.size() == 1) return assign(columns[0]);
       for (Tensor& column : columns) column = reshape(column, {column.numel()});
       return stack(columns, 1);

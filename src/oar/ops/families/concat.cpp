@@ -9,13 +9,14 @@
 #include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/slice.h"
+#include "oar/tensor/dim_assume.h"
 
 namespace oar {
 namespace {
 
 void check_some(TensorList x) {
   user_check(!x.empty(), ErrorKind::InvalidArgument,
-             "the list of tensors is empty.\nhint: Pass at least one.");
+             "a list of tensors is expected, but got empty list.\nhint: Pass at least one tensor.");
 }
 
 // The operands' common shape, except along `axis`, where the sizes add up.
@@ -95,6 +96,12 @@ const OpDef concat_op = {
     .onnx = "Concat",
 };
 
+bool of_one_shape(const Tensor& a, const Tensor& b) {
+  bool equal = a.rank() == b.rank();
+  for (int64_t i = 0; equal && i < a.rank(); ++i) equal = assume_same(a.dim(i), b.dim(i));
+  return equal;
+}
+
 const OpDef stack_op = {
     .schema = "stack(Tensor[] x, int axis = 0) -> Tensor",
     .brief = "Tensors of one shape side by side along a new axis.",
@@ -104,7 +111,7 @@ const OpDef stack_op = {
       std::vector<Tensor> parts;
       for (size_t k = 0; k < a.x.size(); ++k) {
         user_check(
-            same(a.x[k].shape(), a.x[0].shape()), ErrorKind::InvalidArgument,
+            of_one_shape(a.x[k], a.x[0]), ErrorKind::InvalidArgument,
             "x[0] has shape {} and x[{}] has shape {}; only tensors of one shape are stacked.",
             to_string(a.x[0].dims()), k, to_string(a.x[k].dims()));
         parts.push_back(unsqueeze(a.x[k], {axis}));

@@ -291,7 +291,7 @@ const OpDef block_diag_op = {
     .brief = "A matrix with the given matrices along its diagonal; vectors are rows.",
     .decompose = [](const args::block_diag& a) -> Made {
       user_check(!a.inputs.empty(), ErrorKind::InvalidArgument,
-                 "the list of tensors is empty.\nhint: Pass at least one.");
+                 "a list of tensors is expected, but got empty list.\nhint: Pass at least one tensor.");
       std::vector<Tensor> blocks;
       Dim width = 0, left = 0;
       for (const Tensor& x : a.inputs) {
