@@ -346,11 +346,16 @@ const OpDef linear_op = {
         },
     .localise =
         [](const PieceCall& piece) {
-          // Partial products: only the first has the bias.
+          // Partial products: only the first has the bias. One with more axes than the product gives the others their shape.
           const auto& axes = piece.plan.operands[1].axes;
           const size_t inner = axes.size() == 1 ? 0 : axes.size() - 2;
           const bool partial = axes[inner].factor == static_cast<int>(piece.factor);
-          if (partial && !(piece.start == Dim(0))) piece.frame.set(2, Value());
+          const Value bias = piece.frame[2];
+          if (!partial || piece.start == Dim(0) || !bias.is_tensor()) return;
+          if (has_matrix_and_row(piece.frame[1].as_tensor(), bias.as_tensor()))
+            piece.frame.set(2, Value());
+          else
+            piece.frame.set_tensor(2, zeros_like(bias.as_tensor()));
         },
     .epilogue = {.steps = kProductSteps,
                  .fused = "matmul_fused",
