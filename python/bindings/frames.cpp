@@ -49,10 +49,8 @@ PyMethodDef kFunctions[] = {{"is_users_file", is_users_file_function, METH_O,
 
 }  // namespace
 
-bool is_package_file(std::string_view path) { return path.starts_with(g_folders.package); }
-
 bool is_users_file(std::string_view path) {
-  if (is_package_file(path) || path.starts_with("<frozen")) return false;
+  if (path.starts_with(g_folders.package) || path.starts_with("<frozen")) return false;
   return !path.starts_with(g_folders.library) ||
          path.find("/site-packages/") != std::string_view::npos;
 }

@@ -12,9 +12,6 @@ namespace oar::python {
 // Whether code of this file is the user's: not of the package, not of Python.
 bool is_users_file(std::string_view path);
 
-// Whether it is a file of the package.
-bool is_package_file(std::string_view path);
-
 // The innermost Python line of the user; none if the interpreter lock is not held.
 SourceLine users_line();
 

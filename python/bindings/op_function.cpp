@@ -447,7 +447,6 @@ PyObject* given_name(const Op& op, PyObject* const* args, size_t count, PyObject
 // A call while a static program is written.
 [[gnu::noinline]] Outputs run_in_program(const Op& op, Args values, PyObject* const* args,
                                          size_t count, PyObject* keywords) {
-  check_call_in_program(op.name().c_str(), args, count, keywords);
   Outputs outputs = run(op, values);
   PyObject* name = given_name(op, args, count, keywords);
   if (name && outputs.size() == 1 && !op.has(Trait::Inplace)) name_result(outputs[0], name);

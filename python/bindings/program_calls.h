@@ -1,4 +1,4 @@
-// Calls of the user while a static program is written: what Paddle refuses there, and names of results.
+// Calls while a static program is written: names of results.
 #pragma once
 
 #include "common.h"
@@ -9,10 +9,6 @@ namespace oar::python {
 
 // Is a static program being written on this thread?
 inline bool in_static_program() { return (t_layers.on & kCapture) != 0 && Builder::current(); }
-
-// Raises if the user, not the package, calls this function with an operand of a dtype that Paddle refuses in static mode.
-void check_call_in_program(const char* function, PyObject* const* args, size_t count,
-                           PyObject* keywords);
 
 // The result of `add(x, y, name="sum")` is called "sum.tmp_0", as in Paddle.
 void name_result(Tensor& result, PyObject* name);

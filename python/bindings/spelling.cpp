@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "program_calls.h"
 
 namespace oar::python {
 namespace {
@@ -132,14 +131,6 @@ Passed passed(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   for (PyObject* part : {type, value, trace}) Py_XDECREF(part);
 }
 
-void check_spelled(const SpelledFunction* self, PyObject* const* args, size_t count,
-                   PyObject* keywords) {
-  const Ref name = checked(PyObject_GetAttrString(self->function, "__name__"));
-  const char* text = PyUnicode_AsUTF8(name.get());
-  if (!text) throw PythonError{};
-  check_call_in_program(text, args, count, keywords);
-}
-
 PyObject* spelled_call(PyObject* callable, PyObject* const* args, size_t flags,
                        PyObject* keywords) {
   const SpelledFunction* self = spelled(callable);
@@ -148,8 +139,6 @@ PyObject* spelled_call(PyObject* callable, PyObject* const* args, size_t flags,
     if (!fits(self, args, count, keywords)) [[unlikely]]
       if (Ref made = call_in_other_form(self->function, args, static_cast<size_t>(count), keywords))
         return made.release();
-    if (in_static_program()) [[unlikely]]
-      check_spelled(self, args, static_cast<size_t>(count), keywords);
     PyObject* made = PyObject_Vectorcall(self->function, args, flags, keywords);
     if (!made && PyErr_ExceptionMatches(PyExc_AttributeError)) [[unlikely]]
       explain(self->function, args, count, keywords);

@@ -49,10 +49,6 @@ def _made(x) -> Tensor:
         )
     if in_dynamic_mode():
         return _C.make_tensor(x, None)
-    if isinstance(x, np.ndarray) and x.dtype.name in ("uint8", "int8", "int16"):
-        raise _C.ArgumentTypeError(
-            f"[assign] x is an array of {x.dtype.name}, which no static program holds. Convert it first, for example x.astype('int32')."
-        )
     variables = [v for v in x if isinstance(v, Tensor)] if isinstance(x, (list, tuple)) else []
     if any(v.size != 1 for v in variables):
         raise _C.ArgumentTypeError("[assign] a list of variables should hold variables with one element. Use oar.stack.")
