@@ -27,6 +27,10 @@ const char* format_of(DType t) {
       return "i";
     case DType::Int64:
       return "q";
+    case DType::UInt32:
+      return "I";
+    case DType::UInt64:
+      return "Q";
     case DType::Float16:
       return "e";
     case DType::BFloat16:
@@ -55,6 +59,10 @@ std::optional<DType> dtype_of_format(const char* format, Py_ssize_t size) {
   if (f == "d") return DType::Float64;
   if (f == "H") return DType::BFloat16;
   if (f == "B") return DType::UInt8;
+  if (f == "I" || f == "L" || f == "Q" || f == "N") {
+    if (size == 4) return DType::UInt32;
+    return size == 8 ? std::optional(DType::UInt64) : std::nullopt;
+  }
   if (f == "b" || f == "h" || f == "i" || f == "l" || f == "q" || f == "n") {
     switch (size) {
       case 1:
@@ -238,8 +246,6 @@ namespace {
         "one length, or convert it with array.astype('float32').";
   else if (*letter == 'U' || *letter == 'S')
     way_out = "A tensor holds numbers; turn text into numbers first.";
-  else if (*letter == 'u')
-    way_out = "Convert it first, for example with array.astype('int64').";
   fail(ErrorKind::InvalidType, "an array of dtype {} cannot become a tensor.\nhint: {}", text,
        way_out);
 }
@@ -441,6 +447,8 @@ PyObject* item(const Tensor& given) {
     if (is_bool(t.dtype())) return PyBool_FromLong(t.item_int() != 0);
     if (is_integral(t.dtype()) || t.dtype() == DType::Int4 || t.dtype() == DType::UInt4)
       return PyLong_FromLongLong(t.item_int());
+    if (t.dtype() == DType::UInt32 || t.dtype() == DType::UInt64)  // the bits of 64 fit
+      return PyLong_FromUnsignedLongLong(static_cast<unsigned long long>(t.item_int()));
     const std::complex<double> value = load_element(t->data, t.dtype());
     return is_complex(t.dtype()) ? PyComplex_FromDoubles(value.real(), value.imag())
                                  : PyFloat_FromDouble(value.real());

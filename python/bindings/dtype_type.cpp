@@ -9,19 +9,29 @@ struct PyDType {
   PyObject_HEAD int code;
 };
 
-PyTypeObject* g_type = nullptr;
-PyObject* g_dtypes[kDTypeCount];
+// Paddle's dtypes without numbers. They can be compared and printed; a call that gets one is refused.
+constexpr const char* kWithoutNumbers[] = {"pstring", "raw"};
+constexpr int kAllCount = kDTypeCount + static_cast<int>(std::size(kWithoutNumbers));
 
-DType code_of(PyObject* self) { return static_cast<DType>(reinterpret_cast<PyDType*>(self)->code); }
+PyTypeObject* g_type = nullptr;
+PyObject* g_dtypes[kAllCount];
+
+int number_of(PyObject* self) { return reinterpret_cast<PyDType*>(self)->code; }
+bool has_numbers(PyObject* self) { return number_of(self) < kDTypeCount; }
+DType code_of(PyObject* self) { return static_cast<DType>(number_of(self)); }
+const char* text_of(PyObject* self) {
+  return has_numbers(self) ? name_of(code_of(self))
+                           : kWithoutNumbers[number_of(self) - kDTypeCount];
+}
 
 // The name under which the user imported the library.
 std::string g_library = "oar";
 
 PyObject* repr(PyObject* self) {
-  return PyUnicode_FromFormat("%s.%s", g_library.c_str(), name_of(code_of(self)));
+  return PyUnicode_FromFormat("%s.%s", g_library.c_str(), text_of(self));
 }
 PyObject* str(PyObject* self) { return repr(self); }
-Py_hash_t hash(PyObject* self) { return reinterpret_cast<PyDType*>(self)->code + 1000003; }
+Py_hash_t hash(PyObject* self) { return number_of(self) + 1000003; }
 
 PyObject* compare(PyObject* a, PyObject* b, int op) {
   if (op != Py_EQ && op != Py_NE) Py_RETURN_NOTIMPLEMENTED;
@@ -31,22 +41,25 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
   if (Py_TYPE(b) == g_type)
     equal = false;
   else if (to_dtype(b, &other))
-    equal = other == code_of(a);
+    equal = has_numbers(a) && other == code_of(a);
   PyErr_Clear();
   return PyBool_FromLong(equal == (op == Py_EQ));
 }
 
-PyObject* get_name(PyObject* self, void*) { return PyUnicode_FromString(name_of(code_of(self))); }
+PyObject* get_name(PyObject* self, void*) { return PyUnicode_FromString(text_of(self)); }
 PyObject* get_itemsize(PyObject* self, void*) {
+  if (!has_numbers(self)) return PyLong_FromLong(0);
   return PyLong_FromLongLong(byte_count(1, code_of(self)));
 }
-PyObject* reduce(PyObject* self, PyObject*) {
-  return Py_BuildValue("O(s)", g_type, name_of(code_of(self)));
-}
+PyObject* reduce(PyObject* self, PyObject*) { return Py_BuildValue("O(s)", g_type, text_of(self)); }
 
 PyObject* make(PyTypeObject*, PyObject* args, PyObject*) {
   PyObject* given;
   if (!PyArg_ParseTuple(args, "O:dtype", &given)) return nullptr;
+  const char* text = PyUnicode_Check(given) ? PyUnicode_AsUTF8(given) : nullptr;
+  for (int i = kDTypeCount; i < kAllCount; ++i)
+    if (given == g_dtypes[i] || (text && std::string_view(text) == text_of(g_dtypes[i])))
+      return Py_NewRef(g_dtypes[i]);
   DType t;
   if (!to_dtype(given, &t)) return nullptr;
   return wrap_dtype(t);
@@ -92,7 +105,12 @@ PyObject* wrap_dtype(DType t) {
 bool to_dtype(PyObject* object, DType* out) {
   if (Py_TYPE(object) == g_type) {
     *out = code_of(object);
-    return true;
+    if (has_numbers(object)) return true;
+    PyErr_Format(
+        PyExc_TypeError,
+        "a tensor cannot have the dtype %R: it holds numbers. Keep text in lists and dicts.",
+        object);
+    return false;
   }
   std::optional<DType> found;
   Ref name;
@@ -127,11 +145,11 @@ void init_dtype_type(PyObject* module) {
   g_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&kSpec)).release());
   check(PyModule_AddObjectRef(module, "dtype", reinterpret_cast<PyObject*>(g_type)));
   check(PyModule_AddFunctions(module, kFunctions));
-  for (int i = 0; i < kDTypeCount; ++i) {
+  for (int i = 0; i < kAllCount; ++i) {
     auto* object = PyObject_New(PyDType, g_type);
     object->code = i;
     g_dtypes[i] = reinterpret_cast<PyObject*>(object);
-    check(PyModule_AddObjectRef(module, name_of(static_cast<DType>(i)), g_dtypes[i]));
+    check(PyModule_AddObjectRef(module, text_of(g_dtypes[i]), g_dtypes[i]));
   }
 }
 

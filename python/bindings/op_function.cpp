@@ -293,6 +293,9 @@ Value CallFrame::single(const Parameter& p, PyObject* object) {
     case ArgType::DType: {
       DType dtype;
       if (to_dtype(object, &dtype)) return Value(dtype);
+      const Ref any(wrap_dtype(DType::Bool));
+      if (Py_TYPE(object) == Py_TYPE(any.get()))
+        throw PythonError{};  // one without numbers: it says so
       PyErr_Clear();
       refuse(p, object);
     }

@@ -35,6 +35,12 @@ PyObject* get_strides(PyObject* self, void*) {
   });
 }
 PyObject* get_dtype(PyObject* self, void*) { return wrap_dtype(tensor_of(self).dtype()); }
+PyObject* get_offset(PyObject* self, void*) {
+  const Tensor& t = tensor_of(self);
+  if (!t.is_dense() || !t->data) return PyLong_FromLong(0);
+  return PyLong_FromSsize_t(static_cast<const char*>(t->data) -
+                            static_cast<const char*>(t->storage->data()));
+}
 PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(tensor_of(self).rank()); }
 PyObject* get_size(PyObject* self, void*) {
   return guarded([&] {
@@ -382,6 +388,8 @@ PyGetSetDef tensor_getters[] = {
     {"shape", get_shape, nullptr, "The sizes, as a list.", nullptr},
     {"strides", get_strides, nullptr, "Elements between neighbours along each axis.", nullptr},
     {"dtype", get_dtype, nullptr, "The element type.", nullptr},
+    {"offset", get_offset, nullptr, "Bytes from the start of its memory to the first element.",
+     nullptr},
     {"ndim", get_ndim, nullptr, "The number of axes.", nullptr},
     {"size", get_size, nullptr, "The number of elements.", nullptr},
     {"stop_gradient", get_stop_gradient, put_stop_gradient, "Whether gradients end here.", nullptr},

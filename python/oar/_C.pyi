@@ -45,6 +45,10 @@ complex128: dtype
 int4: dtype
 uint4: dtype
 float4_e2m1fn: dtype
+uint32: dtype
+uint64: dtype
+pstring: dtype
+raw: dtype
 
 class Dim:
     """A symbolic size."""
@@ -81,6 +85,8 @@ class Tensor(TensorOps, TensorMethods):
     def strides(self) -> list[int]: ...
     @property
     def dtype(self) -> _dtype: ...
+    @property
+    def offset(self) -> int: ...
     name: str
     persistable: _bool
     @property

@@ -9,7 +9,8 @@
 from oar import _C  # isort: skip
 from oar._C import (  # noqa: F401
     ArgumentTypeError, ArgumentValueError, Dim, Tensor, bfloat16, bool, complex64, complex128, dtype, float4_e2m1fn,
-    float8_e4m3fn, float8_e5m2, float16, float32, float64, int4, int8, int16, int32, int64, uint4, uint8)
+    float8_e4m3fn, float8_e5m2, float16, float32, float64, int4, int8, int16, int32, int64, pstring, raw, uint4, uint8,
+    uint32, uint64)
 from oar import _missing, _registry
 from oar._lazy import LazyNames as _LazyNames
 

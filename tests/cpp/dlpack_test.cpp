@@ -85,7 +85,8 @@ TEST(DLPack, EveryDTypeRoundTrips) {
   const std::pair<DType, int> codes[] = {
       {DType::Bool, 6},          {DType::UInt8, 1},       {DType::BFloat16, 4},
       {DType::Float8E4M3FN, 10}, {DType::Float8E5M2, 12}, {DType::Int64, 0},
-      {DType::Int4, 0},          {DType::UInt4, 1},       {DType::Float4E2M1FN, 17}};
+      {DType::Int4, 0},          {DType::UInt4, 1},       {DType::Float4E2M1FN, 17},
+      {DType::UInt32, 1},        {DType::UInt64, 1}};
   for (const auto& [dtype, code] : codes) {
     managed = to_dlpack(Tensor::empty({2}, dtype));
     EXPECT_EQ(managed->dl_tensor.dtype.code, code) << name_of(dtype);

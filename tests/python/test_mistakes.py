@@ -154,7 +154,7 @@ MISTAKES = [
     ("oar.to_tensor([np.ones(2), np.ones(3)])", ["[to_tensor]", "different shapes", "pad"]),
     ("oar.to_tensor([1, None])", ["[to_tensor]", "object", "None"]),
     ("oar.to_tensor(np.array([1, None]))", ["[to_tensor]", "object", "astype"]),
-    ("oar.to_tensor(np.array([1], 'uint32'))", ["[to_tensor]", "uint32", "astype('int64')"]),
+    ("oar.to_tensor(np.array([1], 'longdouble'))", ["[to_tensor]", "float128", "astype('float32')"]),
     # values
     ("x().item()", ["one element", "[2, 3]", "tolist"]),
     ("float(x())", ["one element", "mean"]),

@@ -69,6 +69,10 @@ class DataType:
 
     BOOL = _C.bool
     UINT8 = _C.uint8
+    UINT32 = _C.uint32
+    UINT64 = _C.uint64
+    PSTRING = _C.pstring
+    UNDEFINED = _C.raw
     INT8 = _C.int8
     INT16 = _C.int16
     INT32 = _C.int32
@@ -105,6 +109,9 @@ class VarDesc:
 
         BOOL = _C.bool
         UINT8 = _C.uint8
+        UINT32 = _C.uint32
+        UINT64 = _C.uint64
+        RAW = _C.raw
         INT8 = _C.int8
         INT16 = _C.int16
         INT32 = _C.int32

@@ -15,7 +15,11 @@ from oar._C import (
     int16,
     int32,
     int64,
+    pstring,
+    raw,
     uint8,
+    uint32,
+    uint64,
 )
 from oar._questions import finfo, iinfo
 
@@ -36,5 +40,9 @@ __all__ = [
     "int32",
     "int64",
     "int8",
+    "pstring",
+    "raw",
+    "uint32",
+    "uint64",
     "uint8",
 ]

@@ -18,9 +18,10 @@ struct Descr {
   const char* text;
 };
 constexpr Descr kDescrs[] = {
-    {DType::Bool, "|b1"},    {DType::UInt8, "|u1"},   {DType::Int8, "|i1"},
-    {DType::Int16, "<i2"},   {DType::Int32, "<i4"},   {DType::Int64, "<i8"},
-    {DType::Float16, "<f2"}, {DType::Float32, "<f4"}, {DType::Float64, "<f8"}};
+    {DType::Bool, "|b1"},    {DType::UInt8, "|u1"},  {DType::Int8, "|i1"},
+    {DType::Int16, "<i2"},   {DType::Int32, "<i4"},  {DType::Int64, "<i8"},
+    {DType::UInt32, "<u4"},  {DType::UInt64, "<u8"}, {DType::Float16, "<f2"},
+    {DType::Float32, "<f4"}, {DType::Float64, "<f8"}};
 
 [[noreturn]] void damaged(const char* what) {
   fail(ErrorKind::InvalidArgument, "the file is no .npy file that can be read: {}.", what);

@@ -31,7 +31,7 @@ constexpr size_t kMaxHeader = size_t{100} << 20;  // the reference implementatio
 constexpr int kMaxRank = 64;
 constexpr std::string_view kMetadataKey = "__metadata__";
 
-// The dtypes of the format; Oar has no wide unsigned ones.
+// The dtypes of the format; Oar has no unsigned one of 16 bits.
 struct FileType {
   std::string_view name;
   int64_t bits;  // of one element
@@ -43,9 +43,9 @@ constexpr FileType kFileTypes[] = {
     {"I8", 8, DType::Int8},
     {"U16", 16, std::nullopt},
     {"I16", 16, DType::Int16},
-    {"U32", 32, std::nullopt},
+    {"U32", 32, DType::UInt32},
     {"I32", 32, DType::Int32},
-    {"U64", 64, std::nullopt},
+    {"U64", 64, DType::UInt64},
     {"I64", 64, DType::Int64},
     {"F16", 16, DType::Float16},
     {"BF16", 16, DType::BFloat16},

@@ -35,7 +35,9 @@ enum oar_dtype {
   OAR_INT4 = 14,
   OAR_UINT4 = 15,
   OAR_FLOAT4_E2M1FN = 16,
-  OAR_DTYPE_COUNT = 17
+  OAR_UINT32 = 17,
+  OAR_UINT64 = 18,
+  OAR_DTYPE_COUNT = 19
 };
 
 /* Scales of a quantised tensor: value = (element - zero_point) * scale. Both have the rank of the tensor,

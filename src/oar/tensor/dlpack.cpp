@@ -29,6 +29,8 @@ dlpack::DataType type_of(DType dtype) {
     case DType::Bool:
       return with(dlpack::kBool);
     case DType::UInt8:
+    case DType::UInt32:
+    case DType::UInt64:
     case DType::
         UInt4:  // packed, with the first of two elements in the low half of a byte, as of DLPack
       return with(dlpack::kUInt);

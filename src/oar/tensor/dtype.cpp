@@ -50,7 +50,7 @@ void detail::refuse_packed_offset(DType t, int64_t elements) {
 DType promote(DType a, DType b) {
   if (a == b) return a;
   for (DType t : {a, b})
-    user_check(!is_packed(t), ErrorKind::InvalidType,
+    user_check(!is_stored(t), ErrorKind::InvalidType,
                "{} is for storage only and has no common dtype with {}.\nhint: Cast it first.",
                name_of(t), name_of(t == a ? b : a));
   if (is_complex(a) || is_complex(b)) {

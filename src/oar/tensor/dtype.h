@@ -29,6 +29,8 @@ enum class DType : uint8_t {
   Int4 = OAR_INT4,
   UInt4 = OAR_UINT4,
   Float4E2M1FN = OAR_FLOAT4_E2M1FN,
+  UInt32 = OAR_UINT32,
+  UInt64 = OAR_UINT64,
 };
 inline constexpr int kDTypeCount = OAR_DTYPE_COUNT;
 
@@ -36,15 +38,16 @@ namespace detail {
 struct DTypeInfo {
   const char* name;
   uint8_t bits;
-  char category;  // 'b'ool, 'i'nteger, 'f'loat, 'c'omplex, 'p'acked
+  char category;  // 'b'ool, 'i'nteger, 'f'loat, 'c'omplex, 'p'acked, 'u'nsigned and wide
 };
 inline constexpr DTypeInfo kDTypes[kDTypeCount] = {
-    {"bool", 8, 'b'},          {"uint8", 8, 'i'},        {"int8", 8, 'i'},
-    {"int16", 16, 'i'},        {"int32", 32, 'i'},       {"int64", 64, 'i'},
-    {"float16", 16, 'f'},      {"bfloat16", 16, 'f'},    {"float32", 32, 'f'},
-    {"float64", 64, 'f'},      {"complex64", 64, 'c'},   {"complex128", 128, 'c'},
-    {"float8_e4m3fn", 8, 'f'}, {"float8_e5m2", 8, 'f'},  {"int4", 4, 'p'},
-    {"uint4", 4, 'p'},         {"float4_e2m1fn", 4, 'p'}};
+    {"bool", 8, 'b'},          {"uint8", 8, 'i'},         {"int8", 8, 'i'},
+    {"int16", 16, 'i'},        {"int32", 32, 'i'},        {"int64", 64, 'i'},
+    {"float16", 16, 'f'},      {"bfloat16", 16, 'f'},     {"float32", 32, 'f'},
+    {"float64", 64, 'f'},      {"complex64", 64, 'c'},    {"complex128", 128, 'c'},
+    {"float8_e4m3fn", 8, 'f'}, {"float8_e5m2", 8, 'f'},   {"int4", 4, 'p'},
+    {"uint4", 4, 'p'},         {"float4_e2m1fn", 4, 'p'}, {"uint32", 32, 'u'},
+    {"uint64", 64, 'u'}};
 // Unsupported: code that counts in whole bytes got a packed dtype.
 [[noreturn]] void refuse_packed_size(DType t);
 // InvalidArgument: the element does not begin at a whole byte.
@@ -53,9 +56,14 @@ inline constexpr DTypeInfo kDTypes[kDTypeCount] = {
 
 constexpr const char* name_of(DType t) { return detail::kDTypes[static_cast<int>(t)].name; }
 constexpr int64_t bits_of(DType t) { return detail::kDTypes[static_cast<int>(t)].bits; }
-// Several elements share a byte. Packed dtypes store numbers: no op computes in them, and none of the
-// predicates below is true for them. Cast before computing.
+// Several elements share a byte.
 constexpr bool is_packed(DType t) { return bits_of(t) < 8; }
+// For storage: packed dtypes, uint32 and uint64. No op computes in them, and neither is_integral nor is_floating is
+// true for them. Cast before computing.
+constexpr bool is_stored(DType t) {
+  const char category = detail::kDTypes[static_cast<int>(t)].category;
+  return category == 'p' || category == 'u';
+}
 // Bytes of one element. An error for packed dtypes: use byte_count and byte_offset for whole tensors.
 constexpr size_t size_of(DType t) {
   if (is_packed(t)) [[unlikely]]

@@ -125,6 +125,10 @@ decltype(auto) visit_dtype(DType dtype, F&& body) {
       return body(TypeTag<float8_e4m3fn>{});
     case DType::Float8E5M2:
       return body(TypeTag<float8_e5m2>{});
+    case DType::UInt32:
+      return body(TypeTag<uint32_t>{});
+    case DType::UInt64:
+      return body(TypeTag<uint64_t>{});
     case DType::Int4:
     case DType::UInt4:
     case DType::Float4E2M1FN:

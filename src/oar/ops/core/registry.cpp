@@ -79,10 +79,14 @@ Op::Op(OpDef def, Schema schema, std::string family, const Op* inplace_of)
   if (copied_ >= 0 && !schema_.parameters[static_cast<size_t>(copied_)].is_tensor()) copied_ = -1;
   prepares_ = has(Trait::Broadcast) || has(Trait::Promote) || has(Trait::FloatMath);
   if (*def_.dtypes) accepted_dtypes_ = 0;
-  for (int t = 0; t < kDTypeCount; ++t)  // packed ones only by views and where the record says so
-    if (is_packed(static_cast<DType>(t))) {
+  // Dtypes for storage: views and what the record names. Whole bytes also where elements are moved, or where the parts
+  // of a decomposition decide.
+  const bool stores = has(Trait::Packed) || has(Trait::View);
+  const bool moves = has(Trait::Moves) || (!*def_.dtypes && def_.decompose && !def_.scalar);
+  for (int t = 0; t < kDTypeCount; ++t)
+    if (const auto dtype = static_cast<DType>(t); is_stored(dtype)) {
       accepted_dtypes_ &= ~(1u << t);
-      if (has(Trait::Packed) || has(Trait::View)) accepted_dtypes_ |= 1u << t;
+      if (stores || (moves && !is_packed(dtype))) accepted_dtypes_ |= 1u << t;
     }
   for (const std::string_view word : split(def_.dtypes, ' '))
     for (int t = 0; t < kDTypeCount && !word.empty(); ++t)

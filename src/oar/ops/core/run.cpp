@@ -289,6 +289,11 @@ void check_dtypes(const Op& op, Args args) {
   for (size_t i = 0; i < args.size(); ++i) {
     if (!args[i].is_tensor() || !(op.promotes() >> i & 1)) continue;
     const DType dtype = args[i].as_tensor().dtype();
+    user_check(op.accepts(dtype) || !is_stored(dtype), ErrorKind::InvalidType,
+               "{} has dtype {}, which is for storage: {} does not compute in it.\nhint: Cast it "
+               "first, for example {}.astype('int64').",
+               op.schema().parameters[i].name, name_of(dtype), op.name(),
+               op.schema().parameters[i].name);
     user_check(
         op.accepts(dtype), ErrorKind::InvalidType,
         "{} has dtype {}; {} takes {} types.\nhint: Cast it first, for example {}.astype('{}').",

@@ -66,7 +66,8 @@ enum Types : unsigned {
   kFloats = 4,
   kComplexes = 8,
   kNumbers = 14,
-  kAllTypes = 15
+  kAllTypes = 15,
+  kStored = 16  // uint32, uint64: nothing computes in them
 };
 template <unsigned kTypes, class F>
 void visit(DType dtype, F&& body) {
@@ -74,6 +75,7 @@ void visit(DType dtype, F&& body) {
     using T = typename decltype(tag)::type;
     constexpr unsigned kind = std::is_same_v<T, bool>                              ? kBools
                               : is_complex_type<T>                                 ? kComplexes
+                              : (std::is_unsigned_v<T> && sizeof(T) >= 4)          ? kStored
                               : (is_small_float<T> || std::is_floating_point_v<T>) ? kFloats
                                                                                    : kIntegers;
     if constexpr ((kTypes & kind) != 0)
