@@ -448,7 +448,7 @@ PyObject* given_name(const Op& op, PyObject* const* args, size_t count, PyObject
   check_call_in_program(op.name().c_str(), args, count, keywords);
   Outputs outputs = run(op, values);
   PyObject* name = given_name(op, args, count, keywords);
-  if (name && outputs.size() == 1 && !op.has(Trait::Inplace)) name_result(outputs[0], name);
+  if (name && outputs.size() == 1) name_result(outputs[0], name);
   return outputs;
 }
 

@@ -13,6 +13,18 @@ const Tensor* first_operand(PyObject* object) {
   return is_tensor(object) ? &tensor_of(object) : nullptr;
 }
 
+// The first pair of different dtypes in a list of tensors, in words; empty if they are equal or casts are on.
+std::string mixed_dtypes(PyObject* object) {
+  if (!(PyList_Check(object) || PyTuple_Check(object)) || (t_layers.on & kAutocast)) return {};
+  const Tensor* first = first_operand(object);
+  for (Py_ssize_t i = 1; first && i < PySequence_Fast_GET_SIZE(object); ++i) {
+    PyObject* entry = PySequence_Fast_GET_ITEM(object, i);
+    if (is_tensor(entry) && tensor_of(entry).dtype() != first->dtype())
+      return oar::format("{} and {}", name_of(first->dtype()), name_of(tensor_of(entry).dtype()));
+  }
+  return {};
+}
+
 bool is_a_dtype(PyObject* object) {
   DType dtype;
   if (PyLong_Check(object) || is_tensor(object)) return false;
@@ -50,6 +62,14 @@ void check_call_in_program(const char* function, PyObject* const* args, size_t c
   const size_t total =
       count + (keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : size_t{0});
   const Tensor* operand = total > 0 ? first_operand(args[0]) : nullptr;
+  if (const std::string mixed = operand ? mixed_dtypes(args[0]) : ""; !mixed.empty()) {
+    if (called_by_package()) return;
+    const OpScope scope(function);
+    fail(ErrorKind::InvalidType,
+         "the list holds tensors of {}, which Paddle does not mix in static mode.\nhint: Cast them "
+         "first, for example x.astype('float32').",
+         mixed);
+  }
   PyObject* wanted = given_dtype(args, count, keywords);
   if (!wanted && (!operand || is_floating(operand->dtype()))) return;
   if (called_by_package()) return;

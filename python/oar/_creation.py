@@ -214,6 +214,8 @@ def linspace(start, stop, num, dtype=None, name=None) -> Tensor:
                [0.        , 0.25000000, 0.50000000, 0.75000000, 1.        ])
     """
     start, stop, num = (v.item() if isinstance(v, Tensor) else v for v in (start, stop, num))
+    if not isinstance(num, int):
+        raise TypeError(f"[linspace] num should be an integer, but is {num!r}.")
     if num < 0:
         raise ValueError(f"[linspace] num must not be negative, but is {num}.")
     dtype = _C.dtype(dtype or _C.get_default_dtype())

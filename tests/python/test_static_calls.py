@@ -55,6 +55,7 @@ def test_an_open_size_is_checked_at_the_run():
 def test_questions_about_open_sizes_bind_nothing():
     a = static.data("a", [-1, 4])
     assert a.shape[0] != 3 and a.shape[0] == -1
+    np.testing.assert_equal(tuple(a.shape), (-1, 4))
     assert run({"a": array(3, 4)}, a * 2)[0].shape == (3, 4)
 
 
@@ -98,6 +99,8 @@ def test_dtypes_without_a_kernel_of_paddle():
     for call in (lambda: oar.arange(3, dtype="int8"), lambda: oar.eye(2, dtype="bool"), lambda: oar.uniform([2], "int32")):
         with pytest.raises(TypeError, match="dtype is"):
             call()
+    with pytest.raises(TypeError, match="float32 and int16"):
+        oar.concat([static.data("f", [3]), ints])
     # Cast on the way, and what Oar's own functions call.
     assert F.softmax(static.data("j", [3], "int32"), dtype="float32").dtype == oar.float32
     assert oar.bucketize(static.data("k", [3]), static.data("l", [4])).dtype == oar.int64
