@@ -63,8 +63,7 @@ class CarriedError : public std::exception {
 // Paddle raises TypeError for an argument of the wrong type in static mode; in eager mode ValueError, or RuntimeError if there is
 // no kernel for its dtype. Here it is all three.
 void init_errors(PyObject* module) {
-  const Ref bases =
-      checked(PyTuple_Pack(3, PyExc_TypeError, PyExc_ValueError, PyExc_RuntimeError));
+  const Ref bases = checked(PyTuple_Pack(3, PyExc_TypeError, PyExc_ValueError, PyExc_RuntimeError));
   Ref error = checked(PyErr_NewExceptionWithDoc("oar.ArgumentTypeError", docs::kArgumentTypeError,
                                                 bases.get(), nullptr));
   g_argument_type_error = error.get();
