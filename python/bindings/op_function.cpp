@@ -452,7 +452,7 @@ PyObject* given_name(const Op& op, PyObject* const* args, size_t count, PyObject
                                          size_t count, PyObject* keywords) {
   Outputs outputs = run(op, values);
   PyObject* name = given_name(op, args, count, keywords);
-  if (name && outputs.size() == 1 && !op.has(Trait::Inplace)) name_result(outputs[0], name);
+  if (name && outputs.size() == 1) name_result(outputs[0], name);
   return outputs;
 }
 

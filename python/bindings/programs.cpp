@@ -92,9 +92,8 @@ PyObject* run(PyObject* self, PyObject* inputs) {
 }
 
 PyObject* run_on_other_shapes(PyObject* self, PyObject* inputs) {
-  return guarded([&] {
-    return wrap_list(replay_on_other_shapes(program_of(self), tensors_of(inputs)));
-  });
+  return guarded(
+      [&] { return wrap_list(replay_on_other_shapes(program_of(self), tensors_of(inputs))); });
 }
 
 PyObject* parse_text(PyObject*, PyObject* text) {

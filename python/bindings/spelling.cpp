@@ -272,8 +272,8 @@ Ref call_in_other_form(PyObject* function, PyObject* const* args, size_t count,
     return checked(PyObject_GetAttrString(module.get(), "call")).release();
   }();
   const Passed all = passed(args, static_cast<Py_ssize_t>(count), keywords);
-  Ref made = checked(PyObject_CallFunctionObjArgs(call, function, all.positional.get(),
-                                                  all.named.get(), nullptr));
+  Ref made = checked(
+      PyObject_CallFunctionObjArgs(call, function, all.positional.get(), all.named.get(), nullptr));
   return made.get() == Py_NotImplemented ? Ref() : std::move(made);
 }
 

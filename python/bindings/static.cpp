@@ -479,8 +479,8 @@ std::vector<Dim>* sizes_kept_for(const Tensor& t) {
 
 std::vector<Dim> sizes_in_program(const Tensor& t) {
   if (std::optional<std::vector<Dim>> found = constant_sizes(t)) return std::move(*found);
-  const bool countable = is_integral(t.dtype()) && t.dtype() != DType::Bool && t.rank() <= 1 &&
-                         t.numel().is_known();
+  const bool countable =
+      is_integral(t.dtype()) && t.dtype() != DType::Bool && t.rank() <= 1 && t.numel().is_known();
   if (!Builder::current() || !countable || known_value(t).kind() != Kind::Symbolic)
     return known_sizes(t);
   std::vector<Dim>* kept = sizes_kept_for(t);

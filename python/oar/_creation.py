@@ -221,6 +221,8 @@ def linspace(start, stop, num, dtype=None, name=None) -> Tensor:
                [0.        , 0.25000000, 0.50000000, 0.75000000, 1.        ])
     """
     start, stop, num = _scalar(start), _scalar(stop), num.item() if isinstance(num, Tensor) else num
+    if not hasattr(num, "__index__"):
+        raise TypeError(f"[linspace] num must be an integer, but is {num!r}.")
     if num < 0:
         raise ValueError(f"[linspace] num must not be negative, but is {num}.")
     dtype = _C.dtype(dtype or _C.get_default_dtype())

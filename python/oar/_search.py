@@ -123,9 +123,13 @@ def _as_line(x: Tensor, axis) -> tuple[Tensor, list[int]]:
     return ops.reshape(line, [x.shape[i] for i in rest] + [-1 if x.size else 0]), kept
 
 
-def _check_axis(op: str, axis) -> None:
-    if isinstance(axis, (list, tuple)) and len(axis) == 0:
+def _check_axis(op: str, x: Tensor, axis) -> None:
+    if not isinstance(axis, (list, tuple)):
+        return
+    if len(axis) == 0:
         raise ValueError(f"[{op}] axis is an empty list; pass None for all axes.")
+    if len({a % max(x.ndim, 1) for a in axis}) < len(axis):
+        raise ValueError(f"[{op}] axis {list(axis)} names an axis of a tensor of rank {x.ndim} twice.")
 
 
 def _median(op: str, x: Tensor, axis, keepdim: bool, mode: str, ignore_nan: bool):
@@ -133,7 +137,7 @@ def _median(op: str, x: Tensor, axis, keepdim: bool, mode: str, ignore_nan: bool
         raise TypeError(f"[{op}] x must be a tensor, not {type(x).__name__}.")
     if mode not in ("avg", "min"):
         raise ValueError(f"[{op}] mode is {mode!r}; it can be 'avg' or 'min'.")
-    _check_axis(op, axis)
+    _check_axis(op, x, axis)
     line, kept = _as_line(x, axis)
     if line.shape[-1] == 0:  # without elements there is no middle
         line = ops.full([*line.shape[:-1], 1], float("nan"), x.dtype if "float" in x.dtype.name else "float32")
@@ -196,7 +200,7 @@ def nanmedian(x: Tensor, axis=None, keepdim: bool = False, mode: str = "avg", na
 
 
 def _quantile(op: str, x: Tensor, q, axis, keepdim: bool, interpolation: str, ignore_nan: bool) -> Tensor:
-    _check_axis(op, axis)
+    _check_axis(op, x, axis)
     shares = q if isinstance(q, Tensor) else _C.make_tensor(q, "float64")
     if shares.ndim > 1 or shares.size == 0:
         raise ValueError(f"[{op}] q of shape {list(shares.shape)} must be a number or a vector of them.")

@@ -87,7 +87,31 @@ def _is_same(self: Tensor, other: Tensor) -> bool:
     return self is other
 
 
+class _Description:
+    """A variable as Paddle's older programs describe it."""
+
+    def __init__(self, variable: Tensor) -> None:
+        self._variable, self._checked = variable, True
+
+    def name(self) -> str:
+        return self._variable.name
+
+    def shape(self) -> list[int]:
+        return [size if isinstance(size, int) else -1 for size in self._variable.shape]
+
+    def dtype(self) -> Any:
+        return self._variable.dtype
+
+    def set_need_check_feed(self, checked: bool) -> None:
+        """Accepted: a feed of another shape is a warning in any case."""
+        self._checked = checked
+
+    def need_check_feed(self) -> bool:
+        return self._checked
+
+
 Tensor.is_same = _is_same
+Tensor.desc = _of_variable("desc", _Description, "The name, the shape and the dtype of the variable.")
 Tensor.block = property(_block, doc="The block of the program that the variable belongs to; in eager mode that of the "
                                     "default program.")
 Tensor.grad_name = property(lambda self: f"{self.name}@GRAD", doc="The name of the gradient in a program.")

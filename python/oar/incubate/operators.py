@@ -227,6 +227,8 @@ def identity_loss(x: Tensor, reduction: str | int = "none") -> Tensor:
         Tensor(shape=[], dtype=float32, place=Place(cpu), stop_gradient=True,
                2.)
     """
+    if not x.dtype.name.startswith(("float", "bfloat")):
+        raise TypeError(f"[identity_loss] x has dtype {x.dtype.name}; it should be a float. Cast it first.")
     numbered = {0: "sum", 1: "mean", 2: "none"}
     how = numbered.get(reduction, reduction) if isinstance(reduction, int) else reduction.lower()
     if how not in numbered.values():

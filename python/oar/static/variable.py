@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import numbers
 from typing import Any
 
 import oar
@@ -12,6 +13,10 @@ from oar.static.program import default_main_program
 from oar.static.sequences import declare_lengths
 
 __all__ = ["Variable", "data"]
+
+
+# NumPy's comparisons of shapes take an open size for the number that it stands for.
+numbers.Number.register(_C.Dim)
 
 
 class _SymbolicTensors(type):

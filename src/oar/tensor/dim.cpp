@@ -147,11 +147,12 @@ Dim Dim::symbol(std::string_view name, int64_t hint, int64_t at_least) {
   return t.of_atom({DimTable::Op::Symbol, std::string(name), hint, at_least});
 }
 
-Dim size_told_by_runs(std::string_view name, int64_t hint) {
+Dim size_told_by_runs(std::string_view name, int64_t hint, bool left_open) {
   DimTable& t = DimTable::get();
   std::lock_guard lock(t.mutex);
   DimTable::Atom atom{DimTable::Op::Symbol, std::string(name), hint};
   atom.told_by_runs = true;
+  atom.left_open = left_open;
   return t.of_atom(atom);
 }
 
@@ -330,7 +331,7 @@ namespace {
 
 // Are all its symbols sizes whose hints say nothing?
 bool is_open(Dim d) {
-  return !any_symbol(d, [](const DimTable::Atom& a) { return !a.left_open && !a.told_by_runs; });
+  return !any_symbol(d, [](const DimTable::Atom& a) { return !a.left_open; });
 }
 
 // An open size beside a number that cannot be a size to broadcast.
@@ -342,8 +343,7 @@ bool open_meets_number(Dim a, Dim number) {
 
 bool same_by_hints(Dim a, Dim b) {
   if (a == b || (a.is_known() && b.is_known())) return a == b;
-  const auto is_bound = [](const DimTable::Atom& atom) { return !atom.left_open; };
-  if (b.is_known() && !any_symbol(a, is_bound)) return false;  // as -1 is not the number
+  if (b.is_known() && is_open(a)) return false;  // as -1 is not the number
   if (never_equal(a, b)) return false;
   const bool equal = a.hint() == b.hint();
   if (t_assumptions)

@@ -19,8 +19,8 @@ bool same_by_hints(Dim a, Dim b);
 Dim open_size(std::string_view name, int64_t hint);
 
 // A size that depends on the values of tensors: it is known only at run time, so no assumption about it could be checked
-// before.
-Dim size_told_by_runs(std::string_view name, int64_t hint);
+// before. `left_open`: of a static program, which takes it as it does the sizes that it leaves open.
+Dim size_told_by_runs(std::string_view name, int64_t hint, bool left_open = false);
 // Does the size depend on one of these?
 bool is_told_by_runs(Dim d);
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import oar
+from oar import _C
 from oar._C import Tensor, ops
 from oar._spelling import spelled
 
@@ -47,6 +48,8 @@ def gumbel_softmax(
         >>> F.gumbel_softmax(oar.to_tensor([[1.0, 2.0, 3.0]]), hard=True).sum().item()
         1.0
     """
+    if not isinstance(x, Tensor):
+        raise _C.ArgumentTypeError(f"[gumbel_softmax] argument 'x' must be a tensor, not {type(x).__name__}.")
     if temperature <= 0:
         raise ValueError(f"[gumbel_softmax] temperature is {temperature}; it must be positive.")
     if x.ndim == 0:  # one class

@@ -234,6 +234,8 @@ class PixelShuffle(_WithName):
     """
 
     def __init__(self, upscale_factor: int, data_format: str = "NCHW", name: str | None = None) -> None:
+        if not isinstance(upscale_factor, int):
+            raise TypeError(f"[PixelShuffle] upscale_factor should be an integer, but is {upscale_factor!r}.")
         self._arguments(upscale_factor=upscale_factor, data_format=data_format, name=name)
 
     def forward(self, x: Tensor) -> Tensor:

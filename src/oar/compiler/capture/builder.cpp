@@ -340,8 +340,7 @@ void make_input(Program& program, ValueId value, const std::string& name) {
   program.values.push_back({program.type_of(value), name});
   program.inputs.push_back(input);
   for (Instruction& instruction : program.body.instructions)
-    for (Operand& operand : instruction.operands)
-      std::ranges::replace(operand.ids, value, input);
+    for (Operand& operand : instruction.operands) std::ranges::replace(operand.ids, value, input);
   std::ranges::replace(program.outputs, value, input);
 }
 
@@ -358,8 +357,7 @@ Builder::Draft Builder::draft(const std::vector<Tensor>& outputs, const Contents
   Draft draft{whole(), {}};
   Program& program = draft.program;
   program.outputs = wanted;
-  for (size_t i = 0; i < given.size(); ++i)
-    make_input(program, given[i], history_of(fed[i]).name);
+  for (size_t i = 0; i < given.size(); ++i) make_input(program, given[i], history_of(fed[i]).name);
   for (State& s : program.states)
     if (pruned) s.written = kNoValue;
   remove_dead(program);

@@ -5,6 +5,7 @@
 
 #include "oar/base/host_language.h"
 #include "oar/base/string_util.h"
+#include "oar/compiler/capture/builder.h"
 #include "oar/compiler/capture/functionalise.h"
 #include "oar/compiler/capture/regions.h"
 #include "oar/ops/core/launch_queue.h"
@@ -194,7 +195,8 @@ Outputs Capture::record(const Op& op, Args args) {
   for (TensorMeta& m : metas) {
     if (m.data_dependent)
       for (size_t axis : unknown_axes(m.shape, args))
-        m.shape[axis] = size_told_by_runs(format("u{}", (*unknown_sizes_)++), m.shape[axis].hint());
+        m.shape[axis] = size_told_by_runs(format("u{}", (*unknown_sizes_)++), m.shape[axis].hint(),
+                                          Builder::current() != nullptr);
     const ValueId id = add_value({m.dtype, m.shape, device});
     instruction.results.push_back(id);
     outputs.push_back(make_tensor(id));

@@ -415,8 +415,7 @@ const OpDef softplus_grad_op = {
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float complex",
-    .numpy =
-        "np.where(np.real(beta * x) > threshold, grad, grad / np.conj(1 + np.exp(-beta * x)))",
+    .numpy = "np.where(np.real(beta * x) > threshold, grad, grad / np.conj(1 + np.exp(-beta * x)))",
     .samples = [] { return samples::binary().add(t({4, 7}), t({4, 7}), 2.5, 1.0); },
 };
 

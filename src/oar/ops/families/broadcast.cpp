@@ -195,8 +195,9 @@ const OpDef cartesian_prod_op = {
     .brief = "Every choice of one element from each vector, as rows; of one vector, itself.",
     .decompose = [](const args::cartesian_prod& a) -> Made {
       std::vector<Tensor> columns = on_a_grid(a.x);
-      user_check(!columns.empty(), ErrorKind::InvalidArgument,
-                 "a list of tensors is expected, but got empty list.\nhint: Pass at least one tensor.");
+      user_check(
+          !columns.empty(), ErrorKind::InvalidArgument,
+          "a list of tensors is expected, but got empty list.\nhint: Pass at least one tensor.");
       if (columns.size() == 1) return assign(columns[0]);
       for (Tensor& column : columns) column = reshape(column, {column.numel()});
       return stack(columns, 1);

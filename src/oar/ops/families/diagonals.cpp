@@ -290,8 +290,9 @@ const OpDef block_diag_op = {
     .schema = "block_diag(Tensor[] inputs) -> Tensor",
     .brief = "A matrix with the given matrices along its diagonal; vectors are rows.",
     .decompose = [](const args::block_diag& a) -> Made {
-      user_check(!a.inputs.empty(), ErrorKind::InvalidArgument,
-                 "a list of tensors is expected, but got empty list.\nhint: Pass at least one tensor.");
+      user_check(
+          !a.inputs.empty(), ErrorKind::InvalidArgument,
+          "a list of tensors is expected, but got empty list.\nhint: Pass at least one tensor.");
       std::vector<Tensor> blocks;
       Dim width = 0, left = 0;
       for (const Tensor& x : a.inputs) {

@@ -5,9 +5,7 @@
 #include "oar/ops/families/batching.h"
 #include "oar/ops/families/matrix_rules.h"
 #include "oar/ops/gen/along_axis.h"
-#include "oar/ops/gen/compare.h"
 #include "oar/ops/gen/concat.h"
-#include "oar/ops/gen/masking.h"
 #include "oar/ops/gen/matmul.h"
 #include "oar/ops/gen/slice.h"
 #include "oar/ops/gen/solve.h"
@@ -282,8 +280,9 @@ Tensor over_matrix(const Tensor& x) { return unsqueeze(unsqueeze(x, {-1}), {-1})
 const OpDef det_op = {
     .schema = "det(Tensor x) -> Tensor",
     .brief =
-        "The determinant of square matrices. Its derivatives are right everywhere for up to three rows; "
-        "for larger matrices they are computed with the inverse, and are 0 where the determinant is.",
+        "The determinant of square matrices. Its derivatives exist everywhere for up to three rows; "
+        "for larger matrices they are computed with the inverse, so a singular one is an error "
+        "then.",
     .infer = [](const args::det& a) -> Metas {
       check_square(a.x, "x");
       return TensorMeta{a.x.dtype(), batch_of(a.x)};
@@ -291,9 +290,7 @@ const OpDef det_op = {
     .cost = [](const CostCall& c) { return cubic_cost(c.args[0].as_tensor(), 2.0 / 3); },
     .vjp = [](const vjp::det& v) -> Grads {
       if (has_small_cofactors(v.x)) return over_matrix(v.grad) * conjugate(small_cofactors(v.x));
-      const Tensor regular = where(over_matrix(not_equal(v.out, literal(0))), v.x,
-                                   identity_matrix(v.x.dim(-1), v.x.dtype()));
-      return over_matrix(v.grad * conjugate(v.out)) * adjoint(inverse(regular));
+      return over_matrix(v.grad * conjugate(v.out)) * adjoint(inverse(v.x));
     },
     .saves = "x out",
     .shard = "...ij -> ... ; i whole, j whole # a product over the factors of the whole matrix",
