@@ -49,11 +49,12 @@ def _made(x) -> Tensor:
         )
     if in_dynamic_mode():
         return _C.make_tensor(x, None)
-    variables = [v for v in x if isinstance(v, Tensor)] if isinstance(x, (list, tuple)) else []
+    entries = x if isinstance(x, (list, tuple)) else ()
+    variables = [v for v in entries if isinstance(v, Tensor)]
     if any(v.size != 1 for v in variables):
         raise _C.ArgumentTypeError("[assign] a list of variables should hold variables with one element. Use oar.stack.")
     if variables:
-        return ops.stack([ops.reshape(v, []) if isinstance(v, Tensor) else _C.make_tensor(v, None) for v in x], 0)
+        return ops.stack([ops.reshape(v, []) if isinstance(v, Tensor) else _C.make_tensor(v, None) for v in entries], 0)
     return _C.make_tensor(x, None)
 
 

@@ -102,7 +102,7 @@ def test_flags_of_other_engines_are_kept():
 
 def test_integers_take_no_gradient():
     places = oar.to_tensor([0, 2], stop_gradient=False)
-    assert places.stop_gradient
+    assert not places.stop_gradient  # the flag is kept, as in Paddle
     x = oar.to_tensor([1.0, 2.0, 3.0], stop_gradient=False)
     oar.gather(x, places).sum().backward()
     assert x.grad.tolist() == [1.0, 0.0, 1.0] and places.grad is None

@@ -244,8 +244,8 @@ def test_an_ensemble_of_layers_is_one_call():
 def test_functional_call_reports_names_and_shapes_and_restores_the_layer():
     layer = oar.nn.Linear(3, 2)
     own = layer.weight
-    with pytest.raises(KeyError, match="weigth.*weight, bias"):
-        oar.func.functional_call(layer, {"weigth": oar.ones([3, 2])}, oar.ones([1, 3]))
+    with pytest.raises(KeyError, match="kernel.*weight, bias"):
+        oar.func.functional_call(layer, {"kernel": oar.ones([3, 2])}, oar.ones([1, 3]))
     with pytest.raises(ValueError, match=r"\[2, 3\].*\[3, 2\]"):
         oar.func.functional_call(layer, {"weight": oar.ones([2, 3])}, oar.ones([1, 3]))
     with pytest.raises(ValueError):

@@ -34,6 +34,7 @@ from oar._C import Tensor as Tensor, dtype as _dtype
 # The other stubs use these too; a plain import would not give them out.
 _bool: TypeAlias = _builtins.bool
 _complex: TypeAlias = _builtins.complex
+_int: TypeAlias = _builtins.int
 IntLike: TypeAlias = SupportsIndex
 IntsLike: TypeAlias = SupportsIndex | Sequence[SupportsIndex] | Tensor
 FloatLike: TypeAlias = float | SupportsFloat
@@ -123,7 +124,7 @@ def open_type(text: str) -> str:
     words = re.findall(r"[A-Za-z]\w*", text)
     if not set(words) <= PLAIN:
         return "Any"
-    own = {"Tensor": "_t.Tensor", "bool": "_t._bool", "complex": "_t._complex"}
+    own = {"Tensor": "_t.Tensor", "bool": "_t._bool", "complex": "_t._complex", "int": "_t._int"}
     return re.sub(r"[A-Za-z]\w*", lambda word: own.get(word[0], word[0]), text)
 
 

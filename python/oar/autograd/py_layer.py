@@ -49,7 +49,9 @@ class PyLayerContext:
         return _changed(self._saved, lambda value: value.content() if isinstance(value, _Packed) else None)[0]
 
     def _pack(self, value: object) -> _Packed | None:
-        unpack = _C.pack_saved(value) if isinstance(value, Tensor) else None
+        if not isinstance(value, Tensor):
+            return None
+        unpack = _C.pack_saved(value)
         if unpack is None:
             return None
         self._packed.append(_Packed(value, unpack))

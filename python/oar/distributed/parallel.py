@@ -61,10 +61,11 @@ class DataParallel(Layer):
         """Nothing: Paddle's older scripts added gradients up here."""
 
     def state_dict(
-        self, destination: Any = None, include_sublayers: bool = True, structured_name_prefix: str = ""
+        self, destination: Any = None, include_sublayers: bool = True, structured_name_prefix: str = "", use_hook: bool = True,
+        keep_vars: bool = True,
     ) -> Any:
         """The states of the wrapped layer, under its own names."""
-        return self._layers.state_dict(destination, include_sublayers, structured_name_prefix)
+        return self._layers.state_dict(destination, include_sublayers, structured_name_prefix, use_hook, keep_vars)
 
     def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> Any:
         """Sets the states of the wrapped layer."""

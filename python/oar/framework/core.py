@@ -111,7 +111,6 @@ class VarDesc:
         UINT8 = _C.uint8
         UINT32 = _C.uint32
         UINT64 = _C.uint64
-        RAW = _C.raw
         INT8 = _C.int8
         INT16 = _C.int16
         INT32 = _C.int32
@@ -455,10 +454,6 @@ def grad_var_suffix() -> str:
 def op_support_gpu(op_type: str) -> bool:
     """Whether an op has a kernel for GPUs: not without a plug-in."""
     return False
-
-
-class EOFException(Exception):
-    """A reader has no more data."""
 
 
 def get_all_op_protos() -> list[bytes]:

@@ -97,6 +97,11 @@ for _function in (_C.jvp, _C.taylor, _C.vmap):
     builtin(_function)(_transform(_function))
 
 
+@builtin(_C.pack_saved)
+def _pack_saved(m: Machine, args: list, kwargs: dict) -> Any:
+    return None  # hooks do not see what programs save
+
+
 @builtin(_C.as_result)
 def _as_result(m: Machine, args: list, kwargs: dict) -> Any:
     return m.on_tensors(lambda: _C.as_result(*args))

@@ -35,7 +35,8 @@ class Initializer:
     def forward(self, var: Tensor, block: Any = None) -> Any:
         """Put first values into ``var``."""
         with oar.no_grad():
-            var.set_value(self.sample(list(var.shape), var.dtype))
+            made = self.sample(list(var.shape), var.dtype)
+            var.set_value(made.reshape(var.shape) if made.size == var.size else made)
 
     def sample(self, shape: Sequence[int], dtype: Any) -> Tensor:
         """First values for a tensor of this shape and dtype."""

@@ -123,6 +123,7 @@ const OpDef masked_scatter_op = {
     .schema = "masked_scatter(Tensor x, Tensor mask, Tensor value) -> Tensor",
     .brief = "x with the elements of `value`, in order, where the mask holds.",
     .decompose = [](const args::masked_scatter& a) -> Made {
+      check_mask(a.mask);
       const Tensor mask = broadcast_to(a.mask, a.x.dims());
       const Dim count = nonzero(mask).dim(0);
       // While sizes are inferred the mask has no content yet; the run then checks the count.

@@ -53,7 +53,8 @@ class GammaDraw {
  private:
   struct Shape {
     C d, slope;
-    explicit Shape(C shape) : d((shape < 1 ? shape + 1 : shape) - C(1) / 3), slope(1 / std::sqrt(9 * d)) {}
+    explicit Shape(C shape)
+        : d((shape < 1 ? shape + 1 : shape) - C(1) / 3), slope(1 / std::sqrt(9 * d)) {}
     // d (1 + slope x)^3, to the last digits of d for large shapes.
     C number(C x) const {
       const C t = slope * x;
