@@ -80,6 +80,7 @@ class FuzzCall:
     args: list
     special: bool
     mixed: bool
+    wild: bool = False  # large and small numbers
 
     @property
     def what(self) -> str:
@@ -233,7 +234,8 @@ def _other_indices(rng, part: Part, shape) -> np.ndarray:
     low, high = int(old.min()), int(old.max())
     if choice < 0.9:
         return rng.integers(low, high, shape, endpoint=True)
-    return rng.integers(min(low, 0) - high - 1, high + 2, shape, endpoint=True)
+    reach = min(max(abs(low), abs(high)) + 2, 2**62)
+    return rng.integers(-reach, reach, shape, endpoint=True)
 
 
 # attributes --------------------------------------------------------------------------------------
@@ -329,7 +331,7 @@ def make(record: Record, number: int) -> FuzzCall:
         numbers = _refilled(rng, part, shape, own, manner)
         layout = str(rng.choice(list(LAYOUTS), p=[0.7, 0.1, 0.1, 0.1])) if numbers.size < 50_000 else "plain"
         tensors.append(Part(numbers, own, part.free, part.kept, part.matrix, layout).tensor())
-    return FuzzCall(record, number, dtype, _filled(args, tensors), manner == "special", mixed)
+    return FuzzCall(record, number, dtype, _filled(args, tensors), manner == "special", mixed, manner == "wild")
 
 
 def _with_other_attributes(rng, record: Record, args: list, samples: list, rank: int) -> list:
