@@ -15,7 +15,12 @@ Tensor fresh_layout(Dims shape) {
 Tensor view_layout(const Op& op, Args args, const Tensor& base) {
   Frame frame = replace_dims(op, args, [](Dim d) { return d.hint(); });
   frame.set_tensor(0, base);
-  const std::optional<ViewSpec> spec = op.def().view(frame.args());
+  std::optional<ViewSpec> spec;
+  try {
+    spec = op.def().view(frame.args());
+  } catch (const Error&) {
+    // An open size that is assumed to equal a known one has another hint: its layout does not fit here.
+  }
   if (!spec) return {};
   Tensor layout = Tensor::meta(Dims{}, DType::Float32);
   layout->set_layout(spec->shape, {spec->strides.data(), spec->strides.size()});
