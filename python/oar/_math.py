@@ -466,7 +466,7 @@ def _axis_pairs(x: Tensor, y: Tensor, axes) -> tuple[list[int], list[int]]:
         axes = axes.tolist()
     if isinstance(axes, int):
         if not 0 <= axes <= min(x.ndim, y.ndim):
-            raise _C.ArgumentValueError(f"[tensordot] axes is {axes}, but x has {x.ndim} axes and y {y.ndim}.")
+            raise (_C.ArgumentValueError if axes < 0 else IndexError)(f"[tensordot] axes is {axes}, but x has {x.ndim} axes and y {y.ndim}.")
         return list(range(x.ndim - axes, x.ndim)), list(range(axes))
     parts = [p.tolist() if isinstance(p, Tensor) else p for p in axes]
     if all(isinstance(p, int) for p in parts):

@@ -133,6 +133,26 @@ def test_retained_gradient_is_what_the_hooks_before_it_made():
         assert y.grad.item() == kept and x.grad.item() == 12 * 2 ** order.split().count("hook")
 
 
+def test_gradients_of_integers_on_request():
+    """As in Paddle: of the integers' dtype, through integer results. Integers made of floats have none."""
+    x = oar.to_tensor([3, 4, 5], stop_gradient=False)
+    y = x * 2
+    y.retain_grads()
+    first, second, third = oar.split(oar.concat([y, y[1:], x]), [3, 2, 3])
+    (first.sum() + (third * third).sum()).backward()
+    assert not x.stop_gradient and y.grad.dtype == x.grad.dtype == oar.int64
+    assert y.grad.tolist() == [1, 1, 1] and x.grad.tolist() == [8, 10, 12]
+    z = leaf([2.5])
+    assert (z * 2).astype("int64").stop_gradient and oar.argmax(z).stop_gradient
+    table, places = leaf([[1.0, 2.0], [3.0, 4.0]]), oar.to_tensor([1, 0, 1], stop_gradient=False)
+    (oar.gather(table, places).sum() + oar.nn.functional.embedding(places, table).sum()).backward()
+    assert places.grad is None and table.grad.tolist() == [[2, 2], [4, 4]]
+    sparse = oar.to_tensor([[1, 0], [0, 2]]).to_sparse_coo(2)
+    sparse.stop_gradient = False
+    oar.sparse.slice(sparse, [0], [1], [2]).backward()
+    assert sparse.grad.to_dense().tolist() == [[0, 0], [0, 1]]
+
+
 def test_backward_without_graph_passes_in_silence():
     """As in Paddle, whose scripts rely on it."""
     x = oar.ones([1])

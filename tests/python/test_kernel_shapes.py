@@ -193,6 +193,8 @@ def test_pad_of_tensors_and_one_axis():
     x = oar.arange(3, dtype="float32")
     assert F.pad(x, [oar.to_tensor(1), 2]).tolist() == [0, 0, 1, 2, 0, 0]
     assert F.pad(x, [-1, 1], value=7).tolist() == [1, 2, 7]
+    assert F.pad(x, [1]).tolist() == [0, 0, 1, 2]  # as in Paddle, the other side of a pair is 0
+    assert F.pad(oar.ones([2, 3, 4, 5]), [0, 1, 2]).shape == [2, 3, 6, 6]
 
 
 @pytest.mark.parametrize("kind", ["ordinary", "zero", "zeros", "tiny", "huge", "nan"])

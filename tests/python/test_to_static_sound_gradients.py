@@ -239,3 +239,14 @@ def test_derivatives_under_transforms(static, x):
     f = static(lambda t: (t * c.s).tanh().sum())
     for c.s in (2.0, 2.0, 3.0):
         yield oar.func.vmap(f)(x(4, 3)), oar.func.jvp(f, x(3), oar.ones([3])), oar.func.grad(f)(x(3))
+
+
+@side_by_side
+def test_gradients_that_are_zero_everywhere(static, x):
+    """Zeros, not None: the result depends on the input."""
+    for function in (oar.floor, oar.sign, lambda t: (t.round() * 2).sum()):
+        f = static(lambda t, function=function: function(t))
+        for _ in range(2):
+            t = x(grad=True)
+            f(t).sum().backward()
+            yield t.grad

@@ -163,8 +163,9 @@ void OpNode::check_versions() const {
             : "result " + op_.schema().results[static_cast<size_t>(-1 - v.parameter)].name;
     fail(
         ErrorKind::Runtime,
-        "the gradient of {} needs its {} ({}), which has been changed in place since (version {} "
-        "instead of {}).\nhint: Use the out-of-place op, or clone() the tensor before changing it.",
+        "the gradient of {} needs its {} ({}), which has been changed in place since (received "
+        "tensor_version:{} != wrapper_version_snapshot:{}).\nhint: Use the out-of-place op, or clone() "
+        "the tensor before changing it.",
         op_.name(), what, Tensor::share(const_cast<TensorImpl*>(v.tensor)).describe(),
         v.tensor->storage->version(), v.version);
   }

@@ -82,6 +82,8 @@ def pad(x: Tensor, pad, mode: str = "constant", value: float = 0.0, data_format:
         numbers = pad.tolist() if pad.ndim else [pad.item()]
     else:
         numbers = [pad]
+    if len(numbers) % 2 and mode == "constant":
+        numbers = [*numbers, 0]  # as in Paddle, what is missing of a pair is 0
     rank, count = x.ndim, len(numbers)
     of_image = count == 2 * (rank - 2) or mode != "constant" or isinstance(pad, Tensor)
     if count % 2 or count > 2 * rank or (of_image and count != 2 * (rank - 2)):

@@ -84,6 +84,8 @@ class Finding {
         }
         presence.terms.push_back({cotangents, flag == kNoValue ? -1 : flags[flag]});
       }
+      // The rule of a rounding makes zeros from sizes alone. A cotangent led to them, as there would be no gradient otherwise.
+      if (presence.terms.empty()) presence.terms.push_back({Inputs(count_, true), -1});
     }
     *extra = flags.size();
     return found;
