@@ -71,7 +71,7 @@ def test_writing_to_paddle_is_seen_in_oar():
         ("from paddle.distributed import fleet", "ImportError", "paddle.distributed.fleet"),
         ("from paddle import Model", "ImportError", "paddle.Model"),
         ("import paddle; paddle.Model", "AttributeError", "paddle.Model"),
-        ("import paddle; paddle.vision.models", "AttributeError", "paddle.vision.models"),
+        ("import paddle; paddle.vision.datasets", "AttributeError", "paddle.vision.datasets"),
     ],
 )
 def test_missing_names_are_named(code, error, name):

@@ -13,6 +13,7 @@ import pytest
 
 import oar
 import oar.utils.cpp_extension  # loaded on first use
+import oar.vision.models  # the same
 
 oar._lazy_names.load_all()
 
@@ -73,7 +74,7 @@ def test_the_walk_finds_the_package():
     spaces = _namespaces()
     for space in ("oar", "oar.nn", "oar.nn.functional", "oar.nn.initializer", "oar.nn.utils", "oar.optimizer",
                   "oar.optimizer.lr", "oar.io", "oar.jit", "oar.static", "oar.static.nn", "oar.linalg", "oar.metric",
-                  "oar.amp", "oar.autograd", "oar.func", "oar.distributed", "oar.incubate", "oar.vision.ops"):
+                  "oar.amp", "oar.autograd", "oar.func", "oar.distributed", "oar.incubate", "oar.vision.ops", "oar.vision.models"):
         assert space in spaces, space
     assert len(OBJECTS) > 900 and len(METHODS) > 300
 
