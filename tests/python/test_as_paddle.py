@@ -69,8 +69,8 @@ def test_writing_to_paddle_is_seen_in_oar():
         ("import paddle.audio.datasets", "ModuleNotFoundError", "paddle.audio.datasets"),
         ("import paddle.tensorrt", "ModuleNotFoundError", "paddle.tensorrt"),
         ("from paddle.distributed import fleet", "ImportError", "paddle.distributed.fleet"),
-        ("from paddle import Model", "ImportError", "paddle.Model"),
-        ("import paddle; paddle.Model", "AttributeError", "paddle.Model"),
+        ("from paddle import pstring", "ImportError", "paddle.pstring"),
+        ("import paddle; paddle.pstring", "AttributeError", "paddle.pstring"),
         ("import paddle; paddle.vision.models", "AttributeError", "paddle.vision.models"),
     ],
 )

@@ -42,7 +42,7 @@ def loader_of(method: str, data: Any, batch_size: int, shuffle: bool, drop_last:
 def length_of(loader: Any) -> int | None:
     try:
         return len(loader)
-    except (TypeError, RuntimeError):  # it has none, or an iterable dataset does not know it
+    except (TypeError, ValueError, RuntimeError):  # it has none, or does not know it
         return None
 
 

@@ -174,7 +174,7 @@ class ModelCheckpoint(Callback):
         >>> import oar
         >>> net = oar.nn.Linear(2, 1)
         >>> model = oar.Model(net)
-        >>> model.prepare(oar.optimizer.SGD(0.1, parameters=net.parameters()), oar.nn.MSELoss())
+        >>> model.prepare(oar.optimizer.Adam(0.1, parameters=net.parameters()), oar.nn.MSELoss())
         >>> data = oar.io.TensorDataset([oar.ones([4, 2]), oar.ones([4, 1])])
         >>> folder = tempfile.mkdtemp()
         >>> model.fit(data, verbose=0, callbacks=oar.callbacks.ModelCheckpoint(save_dir=folder))  # doctest: +ELLIPSIS

@@ -112,7 +112,7 @@ def _inputs(sizes: list[tuple[int, ...]], dtypes: Any) -> list[Tensor]:
 def _shown(net: Any) -> list[Any]:
     """The layers that get a row: all that compute, but not the network itself if it has parts."""
     inside = net.sublayers()
-    return [layer for layer in inside if not isinstance(layer, (oar.nn.Sequential, oar.nn.LayerList))] if inside else [net]
+    return [layer for layer in inside if not isinstance(layer, oar.nn.Sequential)] if inside else [net]
 
 
 class _Recorder:
