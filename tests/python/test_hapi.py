@@ -315,4 +315,5 @@ def test_paths():
     from oar.hapi import callbacks, model, model_summary, progressbar
 
     assert model.Model is oar.Model is oar.hapi.Model and model_summary.summary is oar.summary
+    assert model.prepare_distributed_context() is None
     assert callbacks.EarlyStopping is oar.callbacks.EarlyStopping and progressbar.ProgressBar

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from oar.metric import Metric
     from oar.static import InputSpec
 
-__all__ = ["Model"]
+__all__ = ["Model", "prepare_distributed_context"]
 
 
 class Model:
@@ -466,3 +466,18 @@ class Model:
 
 def _shapes_and_dtypes(specs: Sequence[InputSpec]) -> tuple[list, list]:
     return [list(spec.shape) for spec in specs], [spec.dtype for spec in specs]
+
+
+def prepare_distributed_context(place: Any = None) -> None:
+    """Lets the processes of a run find each other. A single one needs nothing.
+
+    Args:
+        place: the place of this process.
+
+    Examples:
+        >>> from oar.hapi.model import prepare_distributed_context
+        >>> prepare_distributed_context()
+    """
+    if ParallelEnv().nranks > 1:
+        raise NotImplementedError(f"[prepare_distributed_context] there are {ParallelEnv().nranks} processes, but they cannot talk "
+                                  "to each other yet; start a single one.")
