@@ -17,8 +17,8 @@ from oar._lazy import LazyNames as _LazyNames
 # Parts that many programs never use are imported on first use: `import oar` is quick.
 _lazy_names = _LazyNames(
     "oar",
-    ("_C_ops", "_legacy_C_ops", "amp", "audio", "autograd", "base", "common_ops_import", "compat", "cuda", "dataset", "decomposition", "device",
-     "distributed", "distribution", "fft", "framework", "func", "functional", "geometric", "hub", "incubate", "inference", "io", "jit",
+    ("_C_ops", "_legacy_C_ops", "amp", "audio", "autograd", "base", "callbacks", "common_ops_import", "compat", "cuda", "dataset", "decomposition", "device",
+     "distributed", "distribution", "fft", "framework", "func", "functional", "geometric", "hapi", "hub", "incubate", "inference", "io", "jit",
      "metric", "nn", "optimizer", "pir", "pir_utils", "profiler", "random", "reader", "regularizer", "science", "signal", "sparse",
      "special", "static", "sysconfig", "tensor", "text", "utils", "version", "vision"),
     {"oar.amp.auto_cast": ("autocast", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
@@ -34,6 +34,9 @@ _lazy_names = _LazyNames(
      "oar.framework": ("ParamAttr", "Parameter", "async_save", "clear_async_save_task_queue", "core",
                        "create_parameter", "load", "save"),
      "oar.framework.mapped": ("MmapStorage",),
+     "oar.hapi.dynamic_flops": ("flops",),
+     "oar.hapi.model": ("Model",),
+     "oar.hapi.model_summary": ("summary",),
      "oar.nn.functional": ("adaptive_avg_pool1d", "conv1d", "conv2d", "conv3d", "group_norm", "layer_norm", "sigmoid"),
      "oar.nn.initializer": ("LazyGuard",),
      "oar.pir_utils": ("IrGuard", "ir_guard"),
