@@ -66,7 +66,11 @@ class BatchRunner:
         if self._amp_level == "O0":
             return contextlib.nullcontext()
         if self.scaler is None:
-            self.scaler = oar.amp.GradScaler(**self._amp_scaling)
+            scaler = getattr(oar.amp, "GradScaler", None)
+            if scaler is None:
+                raise RuntimeError("[Model.prepare] mixed precision needs oar.amp.GradScaler, which Oar does not have yet. "
+                                   "Use amp_configs='O0'.")
+            self.scaler = scaler(**self._amp_scaling)
         return oar.amp.auto_cast(level=self._amp_level, **self._amp_lists)
 
     # batches -----------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ def save_for_inference(model: Model, path: str) -> None:
     try:
         program, startup = oar.static.Program(), oar.static.Program()
         with oar.static.program_guard(program, startup):
-            feeds = [oar.static.data(spec.name, [-1 if size is None else size for size in spec.shape], spec.dtype)
+            feeds = [oar.static.data(str(spec.name), [-1 if size is None else size for size in spec.shape], spec.dtype)
                      for spec in model._inputs]
             fetches = listed(network(*feeds))
         oar.static.save_inference_model(path, feeds, fetches, oar.static.Executor(), program=program)

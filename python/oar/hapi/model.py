@@ -237,7 +237,7 @@ class Model:
             >>> len(oar.Model(oar.nn.Linear(2, 1)).parameters())
             2
         """
-        return self.network.parameters(*args, **kwargs)
+        return [*self.network.parameters(*args, **kwargs)]
 
     def summary(self, input_size: Any = None, dtype: Any = None) -> dict[str, int]:
         """Prints the layers of the network, as ``oar.summary`` does.
@@ -417,7 +417,7 @@ class Model:
                 logs.update(self._results(results, step, logs))
             else:
                 logs.update(self._results(self.eval_batch(data[:count], data[count:]), step, logs))
-            shape = getattr(data[0], "shape", ())
+            shape: Any = getattr(data[0], "shape", ())
             logs["step"] = step
             logs["batch_size"] = (shape[0] if len(shape) else 1) * ParallelEnv().nranks
             run.on_batch_end(mode, step, logs)

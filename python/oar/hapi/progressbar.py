@@ -109,7 +109,8 @@ def _text(value: Any) -> str:
         if isinstance(item, np.ndarray) and item.size == 1 and item.dtype.kind == "f":
             item = item.item()
         if isinstance(item, (float, np.floating)):
-            text += f" {item:.4f}" if abs(item) > 1e-3 else f" {item:.4e}"
+            number = float(item)
+            text += f" {number:.4f}" if abs(number) > 1e-3 else f" {number:.4e}"
         else:
             text += f" {item}"
     return text

@@ -13,13 +13,13 @@ from oar.vision.models._utils import load_weights
 __all__ = ["AlexNet", "alexnet"]
 
 
-def _uniform(fan_in: int) -> dict[str, ParamAttr]:
+def _uniform(fan_in: int) -> dict[str, Any]:
     """Weights and bias that begin between -1/sqrt(fan_in) and 1/sqrt(fan_in)."""
     bound = fan_in**-0.5
     return {attr: ParamAttr(initializer=nn.initializer.Uniform(-bound, bound)) for attr in ("weight_attr", "bias_attr")}
 
 
-def _convolution(channels: int, filters: int, size: int, stride: int, padding: int) -> nn.Conv2D:
+def _convolution(channels: int, filters: int, size: int, stride: int, padding: int) -> nn.Layer:
     return nn.Conv2D(channels, filters, size, stride, padding, **_uniform(channels * size * size))
 
 
