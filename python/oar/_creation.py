@@ -370,7 +370,10 @@ def normal(mean=0.0, std=1.0, shape=None, name=None) -> Tensor:
         like = mean if isinstance(mean, Tensor) else std
         other = std if isinstance(mean, Tensor) else mean
         sizes = (like + other).shape if isinstance(other, Tensor) else like.shape
-        return _noise(sizes, like.dtype) * std + mean
+        dtype = like.dtype
+        if isinstance(mean, complex):
+            dtype = _C.complex128 if dtype == _C.float64 else _C.complex64
+        return _noise(sizes, dtype) * std + mean
     if shape is None:
         shape = [1]
     if isinstance(mean, complex):

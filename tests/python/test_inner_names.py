@@ -100,7 +100,7 @@ def test_flags_of_other_engines_are_kept():
         oar.set_flags({"FLAGS_no_such_flag": 1})
 
 
-def test_integers_take_no_gradient():
+def test_indices_take_no_gradient():
     places = oar.to_tensor([0, 2], stop_gradient=False)
     assert not places.stop_gradient  # the flag is kept, as in Paddle
     x = oar.to_tensor([1.0, 2.0, 3.0], stop_gradient=False)

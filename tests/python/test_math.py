@@ -285,6 +285,8 @@ def test_tensordot_forms():
     close(oar.tensordot(oar.to_tensor(square), oar.to_tensor(square), [0, 1]), np.tensordot(square, square, ([0, 1], [0, 1])))
     with pytest.raises(IndexError, match="axes is 4"):
         oar.tensordot(xt, yt, 4)
+    with pytest.raises(AssertionError, match="axes is -1"):
+        oar.tensordot(xt, yt, -1)
 
 
 def test_cdist_by_product_and_directly():

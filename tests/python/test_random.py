@@ -131,8 +131,9 @@ def test_internal_parameters_are_not_part_of_functions():
 
 def test_normal_around_complex_means():
     oar.seed(5)
-    for mean, std in [(1 + 2j, 2.0), (oar.to_tensor([1 + 2j]), 2.0), (oar.to_tensor([1 + 2j]), oar.to_tensor([2.0]))]:
-        shape = None if isinstance(mean, oar.Tensor) else [4000]
+    for mean, std in [(1 + 2j, 2.0), (oar.to_tensor([1 + 2j]), 2.0), (oar.to_tensor([1 + 2j]), oar.to_tensor([2.0])),
+                      (1 + 2j, oar.full([4000], 2.0))]:  # fmt: skip
+        shape = None if isinstance(mean, oar.Tensor) or isinstance(std, oar.Tensor) else [4000]
         mean = mean.expand([4000]) if isinstance(mean, oar.Tensor) else mean
         drawn = oar.normal(mean, std, shape)
         assert drawn.dtype == oar.complex64 and drawn.shape == [4000]

@@ -44,7 +44,7 @@ class Normal(Distribution):
     def __init__(self, loc: Parameter | complex, scale: Parameter, name: str | None = None) -> None:
         check_nonnegative("Normal", scale=scale)
         self.name = name if name is not None else "Normal"
-        if not isinstance(loc, (Tensor, int, float)) and np.iscomplexobj(loc):
+        if isinstance(loc, complex) or (isinstance(loc, (list, tuple, np.ndarray)) and np.iscomplexobj(loc)):
             wide = loc.dtype == "complex128" if isinstance(loc, np.ndarray) else oar.get_default_dtype() == "float64"
             loc = oar.to_tensor(loc, dtype="complex128" if wide else "complex64")
         self._is_complex = isinstance(loc, Tensor) and oar.is_complex(loc)
