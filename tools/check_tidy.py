@@ -21,7 +21,7 @@ from check_common import ROOT, finish
 # clang-tidy has no omp.h, so it reads most code as without OpenMP. The one file that needs the header
 # finds the compiler's, after clang's own.
 EXTRA = ["-fno-openmp", "-UOAR_USE_OPENMP", "-Wno-unknown-pragmas"]
-GCC_ONLY = ("-fvect-cost-model", "-fpch-preprocess", "-Winvalid-pch")
+GCC_ONLY = ("-fvect-cost-model", "-fpch-preprocess", "-fpch-deps", "-Winvalid-pch")
 
 
 def compile_commands(build: Path) -> list[dict[str, str]]:
