@@ -208,9 +208,9 @@ Outputs Series::linear(const Op& op, Args args) const {
     });
     if (!any) return std::vector<Tensor>(count);
     const auto part = [&](const Tensor& t) {
-      const Tensor c = coefficient_of(t, k, level);
+      Tensor c = coefficient_of(t, k, level);
       if (c.defined()) return c;
-      const Tensor value = coefficient_of(t, 0, level);
+      Tensor value = coefficient_of(t, 0, level);
       if (!is_differentiable(t.dtype())) return value;  // an index stays what it is
       return whole ? literal(-0.0) : zeros_like(value);
     };

@@ -143,9 +143,9 @@ void binomial(KernelCall& call) {
 KernelList distribution_kernels() {
   static const oar_kernel list[] = {
       {"exponential", 1, "cpu:generic", nullptr, kernel_entry<exponential>},
-      {"truncated_normal", 1, "cpu:generic", nullptr, kernel_entry<truncated_normal>},
-      {"standard_gamma", 1, "cpu:generic", nullptr, kernel_entry<standard_gamma>},
-      {"binomial", 1, "cpu:generic", nullptr, kernel_entry<binomial>},
+      {"truncated_normal", 1, "cpu:generic", nullptr, training_entry<truncated_normal>},
+      {"standard_gamma", 1, "cpu:generic", nullptr, training_entry<standard_gamma>},
+      {"binomial", 1, "cpu:generic", nullptr, training_entry<binomial>},
   };
   return list;
 }
