@@ -165,11 +165,14 @@ PyObject* pack_saved(PyObject*, PyObject* object) {
     using Saved = std::pair<UnpackHook, Tensor>;
     auto saved =
         std::make_unique<Saved>(std::move(unpack), Tensor::meta(t.dims(), t.dtype(), t.device()));
-    const Ref capsule(PyCapsule_New(saved.get(), nullptr, [](PyObject* self) {
+    Saved* const owned = saved.release();
+    const Ref capsule(PyCapsule_New(owned, nullptr, [](PyObject* self) {
       delete static_cast<Saved*>(PyCapsule_GetPointer(self, nullptr));
     }));
-    if (!capsule) return nullptr;
-    saved.release();
+    if (!capsule) {
+      delete owned;
+      return nullptr;
+    }
     static PyMethodDef method = {"unpack", call_unpack, METH_NOARGS, "The saved tensor."};
     return PyCFunction_New(&method, capsule.get());
   });
