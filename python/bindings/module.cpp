@@ -31,6 +31,7 @@ PyMODINIT_FUNC PyInit__C() {
     init_framework(module.get());
     init_user_ops(module.get());
     init_programs(module.get());
+    init_profile(module.get());
     init_segments(module.get());
     init_sparse(module.get());
     init_control(module.get());

@@ -13,7 +13,6 @@
 #include "oar/ir/print.h"
 #include "oar/ir/verify.h"
 #include "oar/ops/core/autocast.h"
-#include "oar/ops/core/profile.h"
 
 namespace oar::python {
 namespace {
@@ -297,7 +296,7 @@ PyType_Slot kTrainedSlots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc_t
 PyType_Spec kTrainedSpec = {"oar._C.TrainedProgram", sizeof(PyTrained), 0,
                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, kTrainedSlots};
 
-// ---- mixed precision and profiles ------------------------------------------------------------
+// ---- mixed precision -------------------------------------------------------------------------
 
 std::vector<std::string> strings_of(PyObject* object) {
   std::vector<std::string> list;
@@ -343,22 +342,6 @@ PyObject* get_autocast(PyObject*, PyObject*) {
   return guarded([&] { return state_tuple(autocast_state()); });
 }
 
-PyObject* profile_start(PyObject*, PyObject* shapes) {
-  start_profile(PyObject_IsTrue(shapes) != 0);
-  Py_RETURN_NONE;
-}
-PyObject* profile_stop(PyObject*, PyObject*) {
-  return guarded([&] {
-    Ref list = checked(PyList_New(0));
-    for (const ProfileEvent& e : stop_profile()) {
-      const Ref row = checked(Py_BuildValue("(sLLIIs)", e.op->name().c_str(), e.begin_ns, e.end_ns,
-                                            e.thread, e.depth, e.operands.c_str()));
-      check(PyList_Append(list.get(), row.get()));
-    }
-    return list.release();
-  });
-}
-
 PyMethodDef kMethods[] = {
     {"text", text, METH_NOARGS, "The program as text."},
     {"full_text", full_text, METH_NOARGS, "The program as text, constants included."},
@@ -388,8 +371,6 @@ PyMethodDef kFunctions[] = {{"capture", capture_function, METH_VARARGS, nullptr}
                             {"parse_program", parse_text, METH_O, nullptr},
                             {"set_autocast", set_autocast, METH_VARARGS, nullptr},
                             {"get_autocast", get_autocast, METH_NOARGS, nullptr},
-                            {"profile_start", profile_start, METH_O, nullptr},
-                            {"profile_stop", profile_stop, METH_NOARGS, nullptr},
                             {}};
 
 }  // namespace

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import sys
 
 from oar import _C
 from oar._C import Tensor
@@ -233,6 +234,8 @@ def set_flags(flags: dict) -> None:
         plain = _flag_name(name)
         if plain in known:
             _C.set_flag(plain, value)
+            if plain == "check_nan_inf" and "oar.nn._path" in sys.modules:
+                sys.modules["oar.nn._path"].follow_flags()
         elif plain in _kept_flags():
             _kept_flags()[plain] = value
         else:

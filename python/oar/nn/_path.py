@@ -1,7 +1,8 @@
 """Which layer of a network runs: a path such as ``net.blocks.1.fc``.
 
 A stack of layers is kept for each thread, only while something watches: a profiler, a checker of values, anomaly mode, a
-capture. Otherwise a call of a layer pays one test of a global variable.
+capture. Otherwise a call of a layer pays one test of a global variable. The native library is told the path, for the events of
+a profile, for errors, and for the calls that are recorded on the tape: their backward belongs to the same layer.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["current", "enter", "inside", "is_watching", "leave", "unwatch", "watch", "watched", "watched_globals"]
+from oar import _C
+
+__all__ = ["current", "enter", "follow_flags", "inside", "inside_method", "is_reader", "is_watching", "leave", "unwatch", "watch", "watched",
+           "watched_globals"]  # fmt: skip
 
 _WORD_START = re.compile("(.)([A-Z][a-z]+)")
 _CAMEL = re.compile("([a-z0-9])([A-Z])")
@@ -28,7 +32,7 @@ class _Stack(threading.local):
     """The layers whose ``forward`` runs in this thread, outermost first, with their paths."""
 
     def __init__(self) -> None:
-        self.entries: list[tuple[Any, str]] = []
+        self.entries: list[tuple[Any, str, Any]] = []  # with when they began, if a profile runs
 
 
 _stack = _Stack()
@@ -48,6 +52,7 @@ def is_reader(namespace: dict[str, Any]) -> bool:
 
 
 def _tell(on: bool) -> None:
+    _C.keep_layers(on)
     for namespace in _readers:
         namespace["_watched"] = on
 
@@ -130,20 +135,26 @@ def _name_below(parent: Any, layer: Any) -> str | None:
 def enter(layer: Any) -> None:
     """Note that the forward of ``layer`` begins in this thread."""
     entries = _stack.entries
-    for parent, path in reversed(entries):
-        if parent is layer:  # it calls itself through a function that is no forward
-            break
+    path = _path_below(entries, layer)
+    entries.append((layer, path, _C.enter_layer(path)))
+
+
+def _path_below(entries: list[tuple[Any, str, Any]], layer: Any) -> str:
+    for parent, path, _ in reversed(entries):
+        if parent is layer:
+            return path  # one of its other methods calls it
         name = _name_below(parent, layer)
         if name is not None:
-            entries.append((layer, f"{path}.{name}"))
-            return
+            return f"{path}.{name}"
     own = _own_name(layer)
-    entries.append((layer, f"{entries[-1][1]}.{own}" if entries else own))
+    return f"{entries[-1][1]}.{own}" if entries else own
 
 
 def leave() -> None:
     """Note that the forward that began last ends."""
-    _stack.entries.pop()
+    entries = _stack.entries
+    _, _, begun = entries.pop()
+    _C.leave_layer(entries[-1][1] if entries else "", begun)
 
 
 @contextmanager
@@ -154,3 +165,30 @@ def inside(layer: Any) -> Iterator[None]:
         yield
     finally:
         leave()
+
+
+@contextmanager
+def inside_method(function: Any) -> Iterator[None]:
+    """As ``inside``, for the layer that ``function`` is a method of, if it is one and is not running already."""
+    owner = getattr(function, "__self__", None)
+    entries = _stack.entries
+    if not hasattr(owner, "named_sublayers") or (entries and entries[-1][0] is owner):
+        yield
+        return
+    with inside(owner):
+        yield
+
+
+_flag_watches = False
+
+
+def follow_flags() -> None:
+    """Watch while the flag ``check_nan_inf`` is on: its errors name the layer."""
+    global _flag_watches
+    wanted = bool(_C.get_flag("check_nan_inf"))
+    if wanted != _flag_watches:
+        _flag_watches = wanted
+        watch() if wanted else unwatch()
+
+
+follow_flags()  # it may be set by the environment

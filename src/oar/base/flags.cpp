@@ -73,6 +73,8 @@ constexpr Row kTable[] = {
       "Run independent chains of small kernels of a program at the same time, one thread each."}},
     {{"passes_off", FlagType::String, "", "OAR_PASSES_OFF",
       "Compiler passes to disable, by name, separated by commas; all: every one of them."}},
+    {{"profile_events", FlagType::Int, "1000000", "OAR_PROFILE_EVENTS",
+      "The most events that a profile keeps, of about 80 bytes each; later ones are counted only."}},
     {{"trace", FlagType::String, "", "OAR_TRACE",
       "What to trace to standard error, separated by commas: dispatch (the kernels chosen, and why "
       "others declined), passes (the program after each compiler pass), capture."},

@@ -1,5 +1,6 @@
 // Runs of an instance.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "oar/base/interrupt.h"
@@ -254,6 +255,27 @@ class Instance::Held {
   std::vector<Turn>::const_iterator begin_, end_;
 };
 
+namespace {
+
+void profiled(const Launch& launch, const WorkingSet::Prepared& prepared,
+              FunctionRef<void()> run) {
+  const Args args(prepared.values);
+  const InLayer layer(launch.layer ? launch.layer : current_layer());
+  ProfiledCall timed(*launch.op, args);
+  {
+    std::optional<timeline::Span> kernel;
+    if (launch.kernel)
+      kernel.emplace(timeline::Kind::Kernel, timeline::kept(launch.kernel->name));
+    run();
+  }
+  std::vector<Tensor> results;
+  for (oar_tensor* t : prepared.outputs)
+    results.push_back(Tensor::share(static_cast<TensorImpl*>(t)));
+  timed.note_results(args, results);
+}
+
+}  // namespace
+
 void Instance::run_launches(WorkingSet& set, Held& held) const {
   Patience patience;
   const auto one = [&](size_t index) {
@@ -263,10 +285,8 @@ void Instance::run_launches(WorkingSet& set, Held& held) const {
     held.end_until(index);
   };
   if (profiling()) {
-    for (size_t i = 0; i < set.calls.size(); ++i) {
-      const ProfiledCall timed(*lowered_.launches[i].op, Args(set.calls[i].values));
-      one(i);
-    }
+    for (size_t i = 0; i < set.calls.size(); ++i)
+      profiled(lowered_.launches[i], set.calls[i], [&] { one(i); });
     return;
   }
   size_t next = 0;

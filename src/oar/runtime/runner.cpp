@@ -87,9 +87,11 @@ class Runner::Run {
         list.push_back(id == kNoValue ? Tensor() : written ? assign(at(id)) : at(id));
       args[i] = operand.kind == Operand::List ? Value(TensorList(list)) : Value(list[0]);
     }
+    const InLayer layer(instruction.layer ? instruction.layer : current_layer());
     std::optional<ProfiledCall> timed;
     if (profiling()) timed.emplace(*instruction.op, Args(args.data(), args.size()));
     Outputs made = run_named(instruction, {args.data(), args.size()});
+    if (timed) timed->note_results({args.data(), args.size()}, {made.data(), made.size()});
     timed.reset();
     if (is_update(*instruction.op))
       made = written_arguments(*instruction.op, {args.data(), args.size()});
@@ -162,6 +164,8 @@ std::vector<Tensor> Runner::run_on(std::vector<Tensor> inputs) const {
   const std::optional<Device> device = device_of_run(inputs);
   const std::shared_ptr<const Instance> ready = instance_for(sizes, inputs, device);
   const LayersOff off(kDispatchMask & ~uint32_t{kProfile});
+  std::optional<timeline::Span> span;
+  if (profiling()) span.emplace(timeline::Kind::Range, timeline::kept("program " + program_.name));
   if (ready) return ready->run(std::move(inputs));
   const devices::Scope scope(device.value_or(device_));
   return Run(*this, std::move(inputs), std::move(sizes)).execute();

@@ -5,6 +5,7 @@
 #include "oar/base/flags.h"
 #include "oar/device/device.h"
 #include "oar/ops/core/launch_queue.h"
+#include "oar/ops/core/profile.h"
 #include "oar/ops/gen/copy.h"
 #include "oar/tensor/byte_count.h"
 #include "oar/tensor/hooks.h"
@@ -27,12 +28,19 @@ KernelCall call_on(Args args, const SmallVector<oar_tensor*, 4>& outputs, Device
   return call;
 }
 
-void run_accepted(const oar_kernel& kernel, KernelCall& call) {
+void run_untimed(const oar_kernel& kernel, KernelCall& call) {
   if (!kernel.prepare) [[likely]]
     return check_status(kernel.run(&call), {});
   const PlanPtr plan = prepare_plan(kernel, call);
   call.plan = plan.get();
   check_status(kernel.run(&call), {});
+}
+
+void run_accepted(const oar_kernel& kernel, KernelCall& call) {
+  if (!profiling()) [[likely]]
+    return run_untimed(kernel, call);
+  const timeline::Span span(timeline::Kind::Kernel, timeline::kept(kernel.name));
+  run_untimed(kernel, call);
 }
 
 // Builds the ABI's call around arguments and outputs and tries the candidates in order. False where
@@ -439,9 +447,10 @@ void check_finite(const Op& op, const Outputs& outputs) {
     if (!is_differentiable(t.dtype()) || !t.device().is_cpu()) continue;
     for (const std::complex<double>& v : t.to_vector<std::complex<double>>())
       user_check(std::isfinite(v.real()) && std::isfinite(v.imag()), ErrorKind::Runtime,
-                 "the result of {} ({}) holds NaN or infinity.\nhint: The flag check_nan_inf turns "
+                 "the result of {} ({}) holds NaN or infinity{}{}.\nhint: The flag check_nan_inf turns "
                  "this check on.",
-                 op.name(), t.describe());
+                 op.name(), t.describe(), current_layer() ? ", in the layer " : "",
+                 to_string(current_layer()));
   }
 }
 }  // namespace
