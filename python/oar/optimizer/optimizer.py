@@ -12,6 +12,7 @@ from oar._C import Tensor
 from oar._lazy import np
 from oar.framework import unique_name
 from oar.framework.persistent import persistent
+from oar.nn import _path
 from oar.nn.clip import ClipGradBase
 from oar.optimizer import _in_program, _plan
 from oar.optimizer._state import OptimizerState
@@ -19,6 +20,9 @@ from oar.optimizer.lr import LRScheduler
 from oar.regularizer import L2Decay, WeightDecayRegularizer
 
 __all__ = ["Optimizer"]
+
+_watched = False  # whether a profiler may record
+_path.watched_globals(globals())
 
 
 class Optimizer(OptimizerState):
@@ -242,6 +246,14 @@ class Optimizer(OptimizerState):
         self.clear_grad(set_to_zero=not set_to_none)
 
     def _update(self, grads: list[Any]) -> None:
+        if not _watched:
+            return self._update_now(grads)
+        from oar.profiler.utils import optimization
+
+        with optimization():
+            return self._update_now(grads)
+
+    def _update_now(self, grads: list[Any]) -> None:
         signature = [None if g is None else a["learning_rate"] for g, a in zip(grads, self._attrs)]
         if signature != self._signature:
             self._make_lasting(lambda: self._make_buckets(signature))
