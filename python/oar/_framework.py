@@ -238,6 +238,8 @@ def set_flags(flags: dict) -> None:
                 sys.modules["oar.nn._path"].follow_flags()
         elif plain in _kept_flags():
             _kept_flags()[plain] = value
+            if plain == "cudnn_deterministic":  # what a script wants that sets it
+                _C.set_flag("deterministic", bool(value))
         else:
             raise ValueError(f"there is no flag {name!r}. The flags are {', '.join(known)}.")
 

@@ -49,7 +49,8 @@ constexpr Row kTable[] = {
       "On a fatal signal, print the op, the Python line and the native stack. Read at start; "
       "turning it off later silences the report."}},
     {{"deterministic", FlagType::Bool, "false", "OAR_DETERMINISTIC",
-      "Use only kernels that return the same bits on every run, even if they are slower."}},
+      "Use only kernels that return the same bits on any number of threads, even if they are slower: none "
+      "of oneDNN's."}},
     {{"gil_release_elements", FlagType::Int, "4096", "OAR_GIL_RELEASE_ELEMENTS",
       "Release Python's global lock during ops on at least this many elements. Below it, letting "
       "go "

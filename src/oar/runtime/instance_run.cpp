@@ -257,9 +257,8 @@ class Instance::Held {
 
 namespace {
 
-void profiled(const Launch& launch, const WorkingSet::Prepared& prepared,
+void profiled(const Launch& launch, Args args, const std::vector<oar_tensor*>& outputs,
               FunctionRef<void()> run) {
-  const Args args(prepared.values);
   const InLayer layer(launch.layer ? launch.layer : current_layer());
   ProfiledCall timed(*launch.op, args);
   {
@@ -269,7 +268,7 @@ void profiled(const Launch& launch, const WorkingSet::Prepared& prepared,
     run();
   }
   std::vector<Tensor> results;
-  for (oar_tensor* t : prepared.outputs)
+  for (oar_tensor* t : outputs)
     results.push_back(Tensor::share(static_cast<TensorImpl*>(t)));
   timed.note_results(args, results);
 }
@@ -286,7 +285,8 @@ void Instance::run_launches(WorkingSet& set, Held& held) const {
   };
   if (profiling()) {
     for (size_t i = 0; i < set.calls.size(); ++i)
-      profiled(lowered_.launches[i], set.calls[i], [&] { one(i); });
+      profiled(lowered_.launches[i], Args(set.calls[i].values), set.calls[i].outputs,
+               [&] { one(i); });
     return;
   }
   size_t next = 0;
