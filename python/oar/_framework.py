@@ -237,6 +237,14 @@ def set_flags(flags: dict) -> None:
             _kept_flags()[plain] = value
         else:
             raise ValueError(f"there is no flag {name!r}. The flags are {', '.join(known)}.")
+    if not _WATCHED_FLAGS.isdisjoint(map(_flag_name, flags)):
+        from oar.amp import _watch
+
+        _watch.refresh()
+
+
+# Flags that have calls counted or checked.
+_WATCHED_FLAGS = frozenset({"check_nan_inf", "check_nan_inf_level", "low_precision_op_list"})
 
 
 def get_flags(flags) -> dict:

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "oar/base/fork_mutex.h"
+#include "oar/ops/core/watch.h"
 
 namespace oar {
 namespace {
@@ -38,12 +39,12 @@ std::string operands_of(Args args) {
   return text;
 }
 
+}  // namespace
+
 Outputs profile_layer(const Op& op, Args args) {
   const ProfiledCall timed(op, args);
   return proceed(op, args, below(kProfile));
 }
-
-}  // namespace
 
 ProfiledCall::ProfiledCall(const Op& op, Args args)
     : event_{&op,      now(),     0,
@@ -59,9 +60,10 @@ ProfiledCall::~ProfiledCall() {
 void install_profile_layer() { install_layer(kProfile, profile_layer); }
 
 void profile_this_thread(bool on) {
+  t_profiled = on;
   if (on)
     t_layers.on |= kProfile;
-  else
+  else if (!watching())
     t_layers.on &= ~uint32_t{kProfile};
 }
 

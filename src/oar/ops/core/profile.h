@@ -29,9 +29,11 @@ class ProfiledCall {
  private:
   ProfileEvent event_;
 };
+OAR_FAST_TLS inline thread_local bool t_profiled = false;
 // Are the calls of this thread timed?
-inline bool profiling() { return (t_layers.on & ~t_layers.off & kProfile) != 0; }
+inline bool profiling() { return t_profiled && (t_layers.on & ~t_layers.off & kProfile) != 0; }
 
+Outputs profile_layer(const Op& op, Args args);
 void install_profile_layer();
 // Starts recording the calls of the threads that call `profile_this_thread`.
 void start_profile(bool record_shapes = true);
