@@ -242,6 +242,14 @@ def set_flags(flags: dict) -> None:
                 _C.set_flag("deterministic", bool(value))
         else:
             raise ValueError(f"there is no flag {name!r}. The flags are {', '.join(known)}.")
+    if not _WATCHED_FLAGS.isdisjoint(map(_flag_name, flags)):
+        from oar.amp import _watch
+
+        _watch.refresh()
+
+
+# Flags that have calls counted or checked.
+_WATCHED_FLAGS = frozenset({"check_nan_inf", "check_nan_inf_level", "low_precision_op_list"})
 
 
 def get_flags(flags) -> dict:

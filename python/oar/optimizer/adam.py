@@ -65,6 +65,10 @@ class _Clock:
         if self._powers is not None and (self.seen or _C.is_capturing()):
             _C.ops.copy_into(self._powers, _C.ops.pow(self._betas, self.steps + 1.0))
 
+    def written(self) -> list[Tensor]:
+        """The tensors that a step writes."""
+        return [self.steps] if self._powers is None else [self.steps, self._powers]
+
     def set(self, steps: int) -> None:
         self.steps.set_value(np.array(steps, dtype="float32"))
         self.moved()
@@ -245,6 +249,9 @@ class Adam(Optimizer):
             update.write_back()
         else:
             self._step(bucket, grads, *lists)
+
+    def _written(self, bucket: Bucket) -> list[Tensor]:
+        return [*super()._written(bucket), *self._clocks[bucket.params[0].name].written()]
 
     def _step(self, bucket: Bucket, grads: list[Any], params: list[Tensor], *moments: list[Tensor]) -> None:
         options, clock = bucket.options, self._clocks[bucket.params[0].name]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 import oar
@@ -92,6 +93,7 @@ class Optimizer(OptimizerState):
         self._owner: list[dict[str, Any]] = []
         self._buckets: list[_plan.Bucket] = []
         self._signature: list[Any] | None = None
+        self._skipped_where: Tensor | None = None
         self._parameter_list = list(parameters or ())
         grouped = bool(self._parameter_list) and isinstance(self._parameter_list[0], dict)
         for group in self._parameter_list if grouped else [{"params": self._parameter_list}]:
@@ -262,9 +264,29 @@ class Optimizer(OptimizerState):
             self._rows = rows
         if any(group["grad_clip"] is not None for group in self._groups):
             grads = self._clipped(grads)
+        kept = self._contents() if self._skipped_where is not None else []
         for bucket in self._buckets:
             chosen = [grads[position] for position in bucket.positions]
             self._run(bucket, self._prepared(bucket, chosen))
+        for tensor, before in kept:
+            _C.ops.copy_into(tensor, oar.where(self._skipped_where, before, tensor))
+
+    @contextlib.contextmanager
+    def _unless(self, found: Tensor) -> Iterator[None]:
+        """Updates inside it leave everything as it is where ``found`` is true: for programs, which cannot leave a step out."""
+        self._skipped_where = oar.reshape(found, [])
+        try:
+            yield
+        finally:
+            self._skipped_where = None
+
+    def _contents(self) -> list[tuple[Tensor, Tensor]]:
+        """What an update writes, with its content now."""
+        return [(tensor, _C.ops.assign(tensor)) for bucket in self._buckets for tensor in self._written(bucket)]
+
+    def _written(self, bucket: _plan.Bucket) -> list[Tensor]:
+        """The tensors that the update of a bucket writes."""
+        return [*bucket.params, *(bucket.master or ()), *(tensor for states in bucket.state.values() for tensor in states)]
 
     def _split_rows(self, grads: list[Any]) -> tuple[list[Any], dict[int, Tensor]]:
         """The gradients, and by position, for those that are selected rows, which rows."""
@@ -285,9 +307,14 @@ class Optimizer(OptimizerState):
         """Gradients as the op takes them: dense where it needs that, with regularisation terms."""
         if not self._sparse or bucket.regularizer is not None:
             grads = [grad.to_dense() if grad.is_selected_rows() else grad for grad in grads]
+        if bucket.master is not None:
+            grads = [grad.astype("float32") for grad in grads]
+        elif _plan.is_half(bucket.params[0]):  # float32 gradients, which decorate(master_grad=True) gives them
+            grads = [grad if grad.dtype == param.dtype else grad.astype(param.dtype)
+                     for param, grad in zip(bucket.params, grads)]
         if bucket.regularizer is not None:
             term = bucket.regularizer
-            grads = [grad + term(param, grad, None) for param, grad in zip(bucket.params, grads)]
+            grads = [grad + term(param, grad, None) for param, grad in zip(bucket.master or bucket.params, grads)]
         return grads
 
     def _run(self, bucket: _plan.Bucket, grads: list[Any]) -> None:
@@ -295,7 +322,7 @@ class Optimizer(OptimizerState):
             self._apply(bucket, bucket.params, grads)
             return
         # Half-precision parameters with float32 master copies: update those, then round.
-        self._apply(bucket, bucket.master, [grad.astype("float32") for grad in grads])
+        self._apply(bucket, bucket.master, grads)
         for param, master in zip(bucket.params, bucket.master):
             param.set_value(master.astype(param.dtype))
 

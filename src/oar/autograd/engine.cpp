@@ -11,7 +11,9 @@
 #include "oar/autograd/record.h"
 #include "oar/base/fork_mutex.h"
 #include "oar/base/interrupt.h"
+#include "oar/ops/core/autocast.h"
 #include "oar/ops/core/profile.h"
+#include "oar/ops/core/watch.h"
 #include "oar/ops/families/sparse.h"
 #include "oar/ops/gen/arithmetic.h"
 #include "oar/ops/gen/copy.h"
@@ -347,9 +349,15 @@ void BackwardRun::run_node(Pending& pending) {
     if (!options_.retain_graph) node.free_saved();
     return;
   }
+  const WatchedCall watched;
   Grads grads = node.apply(cotangents, {needed.data(), needed.size()});
   if (checks_nan()) [[unlikely]]
     check_gradients(node, {grads.data(), grads.size()});
+  if (watched.is_outermost()) [[unlikely]]
+    watched.returned({.name = name + "_grad",
+                      .cotangents = cotangents,
+                      .results = {grads.data(), grads.size()},
+                      .sequence = node.sequence()});
   if (extras)
     for (size_t k = 0; k < extras->node_hooks.size(); ++k)
       extras->node_hooks[k].second(cotangents, grads);
@@ -369,6 +377,7 @@ void BackwardRun::run_node(Pending& pending) {
 void BackwardRun::execute() {
   const GradMode mode(options_.create_graph);
   const KeepsGraph keeps(options_.retain_graph || options_.create_graph);
+  const AutocastPause pause;  // a derivative is in the types of the call that it belongs to
   std::optional<timeline::Span> span;
   if (profiling())
     span.emplace(timeline::Kind::Range, "backward", timeline::RangeType::Backward);

@@ -2,6 +2,8 @@
 
 #include <atomic>
 
+#include "oar/ops/core/watch.h"
+
 namespace oar {
 namespace {
 
@@ -15,7 +17,12 @@ const char* operands_of(Args args) {
   return timeline::kept(text);
 }
 
-void stop_this_thread() { t_layers.on &= ~uint32_t{kProfile}; }
+void stop_this_thread() {
+  t_profiled = false;
+  if (!watching()) t_layers.on &= ~uint32_t{kProfile};
+}
+
+}  // namespace
 
 Outputs profile_layer(const Op& op, Args args) {
   if (!timeline::is_running()) {  // it was stopped by another thread
@@ -27,8 +34,6 @@ Outputs profile_layer(const Op& op, Args args) {
   timed.note_results(args, {outputs.data(), outputs.size()});
   return outputs;
 }
-
-}  // namespace
 
 ProfiledCall::ProfiledCall(const Op& op, Args args)
     : span_(timeline::Kind::Op, op.name().c_str()), op_(op) {
@@ -44,7 +49,9 @@ void ProfiledCall::note_results(Args args, TensorList results) {
 void install_profile_layer() { install_layer(kProfile, profile_layer); }
 
 void profile_this_thread() {
-  if (timeline::is_running()) t_layers.on |= kProfile;
+  if (!timeline::is_running()) return;
+  t_profiled = true;
+  t_layers.on |= kProfile;
 }
 
 void start_profile(const ProfileOptions& options) {

@@ -31,9 +31,11 @@ class ProfiledCall {
   const Op& op_;
 };
 
+OAR_FAST_TLS inline thread_local bool t_profiled = false;
 // Are the calls of this thread timed?
-inline bool profiling() { return (t_layers.on & ~t_layers.off & kProfile) != 0; }
+inline bool profiling() { return t_profiled && (t_layers.on & ~t_layers.off & kProfile) != 0; }
 
+Outputs profile_layer(const Op& op, Args args);
 void install_profile_layer();
 // Starts a profile of the calling thread, and of those that call `profile_this_thread`.
 void start_profile(const ProfileOptions& options = {});

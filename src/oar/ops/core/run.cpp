@@ -6,6 +6,7 @@
 #include "oar/device/device.h"
 #include "oar/ops/core/launch_queue.h"
 #include "oar/ops/core/profile.h"
+#include "oar/ops/core/watch.h"
 #include "oar/ops/gen/copy.h"
 #include "oar/tensor/byte_count.h"
 #include "oar/tensor/hooks.h"
@@ -436,7 +437,7 @@ Outputs run_op(const Op& op, Args args) {
     return decomposed(op, args, device);
   }
   static const FlagHandle<bool> check_nan("check_nan_inf");
-  if (check_nan.get()) [[unlikely]]
+  if (check_nan.get() && !watching()) [[unlikely]]  // a watcher decides itself
     check_finite(op, outputs);
   return outputs;
 }
