@@ -11,6 +11,7 @@ import io
 import os
 import pickle
 import sys
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, BinaryIO
@@ -199,7 +200,12 @@ def _pickled_array(tensor: Tensor) -> np.ndarray:
             f"save() cannot write a tensor of dtype {_dtype_name(tensor)} into a pickle of Paddle's format. "
             "Save it to a path that ends in .safetensors."
         )
-    return tensor_to_array(tensor)
+    array = tensor_to_array(tensor)
+    if _dtype_name(tensor).startswith("float8"):
+        warnings.warn(f"save() writes a tensor of dtype {_dtype_name(tensor)} into a pickle as int8, as Paddle does: load() returns its "
+                      "bits. A path that ends in .safetensors keeps the dtype.", stacklevel=4)
+        return array.view(np.int8)
+    return array
 
 
 def _write_pickle(obj: Any, file: BinaryIO, protocol: int) -> None:

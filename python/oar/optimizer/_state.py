@@ -19,6 +19,8 @@ from oar.optimizer.lr import LRScheduler
 class OptimizerState:
     """What ``Optimizer`` does with the states of its parameters."""
 
+    # States that are one number per parameter, and that Paddle has once per element.
+    _numbers: tuple[str, ...] = ()
     # What ``Optimizer`` itself has.
     _name: str | None
     _learning_rate: float | LRScheduler
@@ -78,8 +80,10 @@ class OptimizerState:
     def state_dict(self) -> dict[str, Any]:
         """The optimizer's state by name, with the scheduler's under ``'LR_Scheduler'``."""
         state: dict[str, Any] = dict(self._accumulators_holder)
-        for tensors in self._accumulators.values():
-            state.update({tensor.name: tensor for tensor in tensors.values()})
+        shapes = {param.name: list(param.shape) for param in self._flat} if self._numbers else {}
+        for stem, tensors in self._accumulators.items():
+            state.update({tensor.name: _repeated(tensor, shapes.get(name, [1])) if stem in self._numbers else tensor
+                          for name, tensor in tensors.items()})
         if self._master_weights:
             state["master_weights"] = self._master_weights
         if isinstance(self._learning_rate, LRScheduler):
@@ -189,6 +193,15 @@ class OptimizerState:
     def get_opti_var_name_list(self) -> list[str]:
         """Names of the states created so far."""
         return [tensor.name for tensor in OptimizerState._existing(self)]
+
+
+def _repeated(tensor: Tensor, shape: list[int]) -> Tensor:
+    """A number as often as a state dict has it. It is the same memory, and follows the steps."""
+    if not tensor.is_dense():
+        return tensor  # a variable of a program
+    shown = tensor.detach().expand(shape) if shape else tensor.detach().reshape([])
+    shown.name = tensor.name
+    return shown
 
 
 def _fits(value: Any, shape: list[int]) -> bool:
