@@ -110,7 +110,7 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
     unknown = set(configs) - _SAVE_OPTIONS
     if unknown:
         raise ValueError(f"save() does not know the options {sorted(unknown)}.")
-    writer = _writer_of(obj, configs.get("pickle_protocol", protocol), configs.get("use_binary_format", False))
+    writer = writer_of(obj, configs.get("pickle_protocol", protocol), configs.get("use_binary_format", False))
     if hasattr(path, "write"):
         writer(path)
         return
@@ -123,7 +123,8 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
     replace_files({path: writer})
 
 
-def _writer_of(obj: Any, protocol: Any, binary: Any) -> Callable[[BinaryIO], None]:
+def writer_of(obj: Any, protocol: Any = 4, binary: Any = False) -> Callable[[BinaryIO], None]:
+    """A function that writes an object to a file, as ``save`` does."""
     if not isinstance(binary, bool):
         raise TypeError(f"[save] use_binary_format should be True or False, but received {binary!r}.")
     if not isinstance(protocol, int) or isinstance(protocol, bool):

@@ -97,12 +97,9 @@ class OptimizerState:
         second optimizer of the same parameters can continue where the first one stopped. A state that is missing is an
         error, here or at the first step; one that fits no parameter is warned of.
         """
-        if not isinstance(state_dict, Mapping):
-            raise TypeError(f"set_state_dict() takes a dictionary, as state_dict() returns, not "
-                            f"{type(state_dict).__name__}.")
+        self._check_state_dict(state_dict)
         state = dict(state_dict)
         schedule, masters = state.pop("LR_Scheduler", None), state.pop("master_weights", None) or {}
-        self._refuse_misfits(state, masters, schedule)
         self._load_schedule(schedule)
         self._warn_of_strangers(state, masters)
         for name, value in masters.items():
@@ -118,6 +115,15 @@ class OptimizerState:
         self._accumulators_holder = state
         self._state_loaded = bool(state)
         self._signature = None
+
+    def _check_state_dict(self, state_dict: Any) -> None:
+        """An error if a state dict cannot be loaded."""
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"set_state_dict() takes a dictionary, as state_dict() returns, not "
+                            f"{type(state_dict).__name__}.")
+        state = dict(state_dict)
+        schedule, masters = state.pop("LR_Scheduler", None), state.pop("master_weights", None) or {}
+        self._refuse_misfits(state, masters, schedule)
 
     def _existing(self) -> list[Tensor]:
         """The states that have been created."""
