@@ -1,5 +1,6 @@
 """Several processes that work on one model. Today there is one: what has a meaning for a single process is here."""
 
+from oar.distributed import fleet
 from oar.distributed.environment import (
     ParallelEnv,
     get_backend,
@@ -17,6 +18,7 @@ __all__ = [
     "Placement",
     "Replicate",
     "Shard",
+    "fleet",
     "get_backend",
     "get_rank",
     "get_world_size",

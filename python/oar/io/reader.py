@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
+from oar.io._position import Position
 from oar.io._worker import DataEnded, Fetcher
 from oar.io.collate import default_collate_fn, default_convert_fn, tensors_from
 from oar.io.dataset import Dataset, IterableDataset
@@ -26,7 +27,7 @@ class BatchIterator:
     def __init__(self, loader: DataLoader) -> None:
         self._loader = loader
         self._batch_sampler = loader.batch_sampler
-        self._batches = loader._with_workers() if loader.num_workers > 0 else loader._here()
+        self._batches = loader._position.counted(loader._with_workers if loader.num_workers > 0 else loader._here)
 
     def __iter__(self) -> BatchIterator:
         return self
@@ -118,6 +119,39 @@ class DataLoader:
         batched = self.batch_sampler is not None or (self._iterable and batch_size is not None)
         self.auto_collate_batch = batched
         self.collate_fn = collate_fn
+        self._position = Position(self)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the pass over the data is: what ``load_state_dict`` needs to go on with the batch that comes next.
+
+        Batches count when they have been returned. A sampler that draws as it goes should have ``state_dict`` and
+        ``load_state_dict`` methods of its own; so may an ``IterableDataset`` that is read without workers, otherwise it is read
+        again up to the position.
+
+        Returns:
+            a dict of numbers and arrays, for ``oar.save``.
+
+        Examples:
+            >>> import oar
+            >>> data = oar.io.TensorDataset([oar.arange(6)])
+            >>> loader = oar.io.DataLoader(data, batch_size=2)
+            >>> first = next(iter(loader))
+            >>> again = oar.io.DataLoader(data, batch_size=2)
+            >>> again.load_state_dict(loader.state_dict())
+            >>> [batch.tolist() for (batch,) in again]
+            [[2, 3], [4, 5]]
+        """
+        return self._position.state_dict()
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """The next pass goes on where another loader of the same data was.
+
+        Args:
+            state_dict: what its ``state_dict`` returned.
+        """
+        self._position.load_state_dict(state_dict)
+
+    set_state_dict = load_state_dict
 
     def _choose_sampler(self, given: Any, batch_size: int | None, shuffle: bool, drop_last: bool) -> Any:
         if self._iterable:
@@ -150,7 +184,7 @@ class DataLoader:
         if self._iterable:
             return itertools.repeat(None)
         source = self._singly if self.batch_sampler is None else self.batch_sampler
-        return (list(job) if isinstance(job, (list, tuple)) else job for job in source)
+        return self._position.remaining(list(job) if isinstance(job, (list, tuple)) else job for job in source)
 
     def _fetcher(self) -> Fetcher:
         collate = self.collate_fn or (default_collate_fn if self.auto_collate_batch else default_convert_fn)

@@ -275,6 +275,9 @@ class Adam(Optimizer):
     def _steps_behind(self, name: str, powers: list[Any]) -> int:
         return _steps_from_powers(dict(zip(self._betas()[name], map(_number, powers))))
 
+    def _existing(self) -> list[Tensor]:
+        return [*super()._existing(), *(power for powers in self._powers.values() for power in powers)]
+
     def state_dict(self) -> dict[str, Any]:
         state = super().state_dict()
         rest: dict[str, Any] = {key: state.pop(key) for key in ("master_weights", "LR_Scheduler") if key in state}
@@ -289,8 +292,6 @@ class Adam(Optimizer):
         betas, counts = self._betas(), {}
         for name, powers in self._powers.items():
             held = [self._claim(power.name) for power in powers]
-            if None in held:
-                raise AssertionError(f"optimizer Tensor {powers[held.index(None)].name} not found in the state dict")
             counts[name] = self._steps_behind(name, held)
         sharing: dict[int, list[str]] = {}
         for name in counts:
