@@ -1,5 +1,6 @@
 // Images: decoding, sizes and colours. Arrays in, arrays out; the interpreter lock is free while pixels are computed.
 #include "common.h"
+#include "oar/base/flags.h"
 #include "oar/media/decode.h"
 #include "oar/media/pixels.h"
 #include "oar/media/resample.h"
@@ -76,18 +77,17 @@ PyObject* image_decode(PyObject*, PyObject* args) {
   });
 }
 
-// image_decode_resized(file, (top, left, height, width), height, width, filter, shrink)
+// image_decode_resized(file, (top, left, height, width), height, width, filter)
 PyObject* image_decode_resized(PyObject*, PyObject* args) {
   PyObject* file;
   long long top, left, rows, columns, height, width;
   const char* filter;
-  int shrink;
-  if (!PyArg_ParseTuple(args, "O(LLLL)LLsp", &file, &top, &left, &rows, &columns, &height, &width, &filter,
-                        &shrink))
+  if (!PyArg_ParseTuple(args, "O(LLLL)LLs", &file, &top, &left, &rows, &columns, &height, &width, &filter))
     return nullptr;
   return guarded([&] {
+    static const FlagHandle<bool> shrink("shrink_jpeg");
     const FileBytes bytes(file);
-    const media::ResizedImage wanted{height, width, media::filter_of(filter), shrink != 0};
+    const media::ResizedImage wanted{height, width, media::filter_of(filter), shrink.get()};
     return array_from([&] { return media::decode_resized(bytes.view(), {top, left, rows, columns}, wanted); });
   });
 }
@@ -149,6 +149,16 @@ PyObject* image_warp(PyObject*, PyObject* args) {
   });
 }
 
+PyObject* image_flip(PyObject*, PyObject* args) {
+  PyObject* image;
+  int horizontally;
+  if (!PyArg_ParseTuple(args, "Op", &image, &horizontally)) return nullptr;
+  return guarded([&] {
+    const Tensor source = image_of(image);
+    return array_from([&] { return media::flip(source, horizontally != 0); });
+  });
+}
+
 PyObject* image_shift_hue(PyObject*, PyObject* args) {
   PyObject* image;
   int shift;
@@ -181,6 +191,7 @@ PyMethodDef kFunctions[] = {{"image_info", image_info, METH_O, nullptr},
                             {"image_resample", image_resample, METH_VARARGS, nullptr},
                             {"image_resize", image_resize, METH_VARARGS, nullptr},
                             {"image_warp", image_warp, METH_VARARGS, nullptr},
+                            {"image_flip", image_flip, METH_VARARGS, nullptr},
                             {"image_shift_hue", image_shift_hue, METH_VARARGS, nullptr},
                             {"image_look_up", image_look_up, METH_VARARGS, nullptr},
                             {}};

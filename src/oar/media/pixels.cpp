@@ -24,6 +24,14 @@ void look_up_planes(const uint8_t* in, const ImageSize& size, const float* table
     for (int64_t i = 0; i < pixels; ++i) out[c * pixels + i] = tables[c * 256 + in[i * size.channels + c]];
 }
 
+// kChannels is the number of channels, or 0 if it is not known in advance.
+template <int kChannels>
+void reverse_pixels(const uint8_t* row, int64_t width, int64_t channels, uint8_t* out) {
+  const int64_t count = kChannels > 0 ? kChannels : channels;
+  for (int64_t x = 0; x < width; ++x)
+    for (int64_t c = 0; c < count; ++c) out[x * count + c] = row[(width - 1 - x) * count + c];
+}
+
 // What OpenCV multiplies by instead of dividing, with 12 bits after the point.
 constexpr int kDivisionBits = 12;
 struct Divisions {
@@ -84,6 +92,24 @@ Tensor look_up(const Tensor& image, const Tensor& tables, bool channels_first) {
   Tensor out = empty_image(size.height, size.width, size.channels, DType::Float32);
   auto* target = out.data<float>();
   for (int64_t i = 0; i < size.numel(); ++i) target[i] = entries[i % size.channels * 256 + in[i]];
+  return out;
+}
+
+Tensor flip(const Tensor& image, bool horizontally) {
+  check_bytes(image);
+  const ImageSize size = size_of_image(image);
+  Tensor out = empty_image(size.height, size.width, size.channels);
+  const auto* in = image.data<uint8_t>();
+  auto* target = out.data<uint8_t>();
+  for (int64_t y = 0; y < size.height; ++y, target += size.row()) {
+    const uint8_t* row = in + (horizontally ? y : size.height - 1 - y) * size.row();
+    if (!horizontally)
+      std::copy_n(row, size.row(), target);
+    else if (size.channels == 3)
+      reverse_pixels<3>(row, size.width, 3, target);
+    else
+      reverse_pixels<0>(row, size.width, size.channels, target);
+  }
   return out;
 }
 

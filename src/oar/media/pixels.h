@@ -10,6 +10,9 @@ namespace media {
 // [channels, height, width].
 Tensor look_up(const Tensor& image, const Tensor& tables, bool channels_first);
 
+// The image of uint8 with its columns, or else its rows, in reverse order.
+Tensor flip(const Tensor& image, bool horizontally);
+
 // Of an image of uint8 in the order blue, green, red: adds to the hue, of which 256 steps are the circle. Rounds as OpenCV.
 Tensor shift_hue(const Tensor& image, int shift);
 
