@@ -62,7 +62,7 @@ Hsv hsv_of(int b, int g, int r, const Divisions& by) {
 void write_bgr(const Hsv& from, uint8_t* out) {
   const float saturation = static_cast<float>(from.saturation) * (1.F / 255.F);
   const float value = static_cast<float>(from.value) * (1.F / 255.F);
-  float hue = static_cast<float>(from.hue) * (6.F / 256.F);
+  float hue = static_cast<float>(from.hue) * (6.F / 255.F);  // OpenCV counts 256 steps one way and 255 the other
   const int sector = static_cast<int>(std::floor(hue)) % 6;
   hue -= std::floor(hue);
   const float levels[4] = {value, value * (1.F - saturation), value * (1.F - saturation * hue),

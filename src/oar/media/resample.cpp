@@ -99,6 +99,23 @@ Tensor nearest(const Tensor& image, int64_t height, int64_t width, const Box& bo
   return out;
 }
 
+// Rows [first, last) of the image, with new columns.
+Tensor with_columns(const Tensor& image, const AxisWeights& axis, int64_t first, int64_t last) {
+  const ImageSize size = size_of_image(image);
+  Tensor out = empty_image(last - first, axis.size(), size.channels);
+  weigh_columns(image.data<uint8_t>() + first * size.row(), size, last - first, axis,
+                out.data<uint8_t>());
+  return out;
+}
+
+// New rows from those of the image, which begins at row `first` of the axis.
+Tensor with_rows(const Tensor& image, const AxisWeights& axis, int64_t first) {
+  const ImageSize size = size_of_image(image);
+  Tensor out = empty_image(axis.size(), size.width, size.channels);
+  weigh_rows(image.data<uint8_t>(), size.row(), first, axis, out.data<uint8_t>());
+  return out;
+}
+
 }  // namespace
 
 Filter filter_of(std::string_view name) {
@@ -130,26 +147,16 @@ Tensor resample(const Tensor& image, int64_t height, int64_t width, Filter filte
     std::copy_n(image.data<uint8_t>(), size.numel(), same.data<uint8_t>());
     return same;
   }
-  Tensor rows = image;
-  int64_t first_row = 0;
-  std::optional<AxisWeights> vertical;
-  if (taller) {
-    vertical = axis_weights(size.height, box.top, box.bottom, height, chosen);
-    first_row = vertical->first_used();
-  }
-  if (wider) {
-    const AxisWeights horizontal = axis_weights(size.width, box.left, box.right, width, chosen);
-    const int64_t count = (taller ? vertical->last_used() : size.height) - first_row;
-    rows = empty_image(count, width, size.channels);
-    weigh_columns(image.data<uint8_t>() + first_row * size.row(), size, count, horizontal,
-                  rows.data<uint8_t>());
-  } else {
-    first_row = 0;
-  }
-  if (!taller) return rows;
-  Tensor out = empty_image(height, width, size.channels);
-  weigh_rows(rows.data<uint8_t>(), width * size.channels, first_row, *vertical, out.data<uint8_t>());
-  return out;
+  std::optional<AxisWeights> horizontal, vertical;
+  if (wider) horizontal = axis_weights(size.width, box.left, box.right, width, chosen);
+  if (taller) vertical = axis_weights(size.height, box.top, box.bottom, height, chosen);
+  // The order matters for the rounding in between. Newer versions of Pillow begin with the axis that shrinks.
+  if (wider && taller && width > size.width && height < size.height)
+    return with_columns(with_rows(image, *vertical, 0), *horizontal, 0, height);
+  if (!taller) return with_columns(image, *horizontal, 0, size.height);
+  if (!wider) return with_rows(image, *vertical, 0);
+  const int64_t first = vertical->first_used();
+  return with_rows(with_columns(image, *horizontal, first, vertical->last_used()), *vertical, first);
 }
 
 }  // namespace oar::media

@@ -57,6 +57,11 @@ def _bytes_only(function: str, img: np.ndarray) -> None:
                                 f"img.astype('uint8').")
 
 
+def _in_colour(function: str, img: np.ndarray) -> None:
+    if img.ndim != 3 or img.shape[2] != 3:
+        raise ArgumentValueError(f"[{function}] the image is an array of shape {list(img.shape)}; it must be [height, width, 3].")
+
+
 def to_tensor(pic: np.ndarray, data_format: str = "CHW") -> Tensor:
     _checks.check_data_format("to_tensor", data_format)
     pixels = pic if pic.ndim == 3 else pic[:, :, None]
@@ -115,6 +120,7 @@ def adjust_contrast(img: np.ndarray, contrast_factor: float) -> np.ndarray:
 
 def adjust_saturation(img: np.ndarray, saturation_factor: float) -> np.ndarray:
     """Paddle's meaning: the factor is drawn again, between 1 - saturation_factor and 1 + saturation_factor."""
+    _in_colour("adjust_saturation", img)
     source = img.astype(np.float32)
     factor = np.random.uniform(max(0, 1 - saturation_factor), 1 + saturation_factor)
     weights = np.array([0.114, 0.587, 0.299], np.float32)  # blue, green, red
@@ -124,6 +130,7 @@ def adjust_saturation(img: np.ndarray, saturation_factor: float) -> np.ndarray:
 
 def adjust_hue(img: np.ndarray, hue_factor: float) -> np.ndarray:
     _checks.check_hue("adjust_hue", hue_factor)
+    _in_colour("adjust_hue", img)
     return image_shift_hue(np.ascontiguousarray(img.astype(np.uint8)), int(hue_factor * 255)).astype(img.dtype)
 
 
@@ -214,9 +221,7 @@ def perspective(
 
 def to_grayscale(img: np.ndarray, num_output_channels: int = 1) -> np.ndarray:
     _checks.check_gray_channels("to_grayscale", num_output_channels)
-    if img.ndim != 3 or img.shape[2] < 3:
-        raise ArgumentValueError(f"[to_grayscale] the image is an array of shape {list(img.shape)}; it must be "
-                                 f"[height, width, 3].")
+    _in_colour("to_grayscale", img)
     if img.dtype == np.uint8:
         wide = img.astype(np.int32)
         gray = ((wide[..., 0] * 9798 + wide[..., 1] * 19235 + wide[..., 2] * 3735 + (1 << 14)) >> 15).astype(np.uint8)
