@@ -181,6 +181,7 @@ void init_frames(PyObject* module);
 void init_programs(PyObject* module);
 void init_profile(PyObject* module);
 void init_segments(PyObject* module);
+void init_images(PyObject* module);
 void init_sparse(PyObject* module);
 void init_static(PyObject* module);
 void init_guards(PyObject* module);
