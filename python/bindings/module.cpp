@@ -33,6 +33,7 @@ PyMODINIT_FUNC PyInit__C() {
     init_programs(module.get());
     init_segments(module.get());
     init_sparse(module.get());
+    init_collate(module.get());
     init_control(module.get());
     init_static(module.get());
     init_guards(module.get());
