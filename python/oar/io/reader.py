@@ -63,6 +63,7 @@ class DataLoader:
         collate_fn: builds a batch of arrays from a list of samples; ``default_collate_fn`` when None.
         num_workers: processes that fetch ahead; 0: fetch here, when asked.
         use_buffer_reader: accepted for compatibility; workers always fetch ahead.
+        reader_buffer_size: accepted for compatibility; ``prefetch_factor`` says how far workers are ahead.
         prefetch_factor: batches that each worker fetches ahead.
         use_shared_memory: batches come through shared memory rather than a pipe. It is anonymous: ``/dev/shm`` may be small.
         timeout: seconds to wait for a batch from a worker; 0: forever.
@@ -93,6 +94,7 @@ class DataLoader:
         collate_fn: Callable[[list[Any]], Any] | None = None,
         num_workers: int = 0,
         use_buffer_reader: bool = True,
+        reader_buffer_size: int = 2,
         prefetch_factor: int = 2,
         use_shared_memory: bool = True,
         timeout: float = 0,
@@ -111,6 +113,7 @@ class DataLoader:
         self.return_list = return_list
         self.num_workers = num_workers
         self.use_buffer_reader = use_buffer_reader
+        self.reader_buffer_size = reader_buffer_size
         self.prefetch_factor = prefetch_factor
         self.use_shared_memory = use_shared_memory
         self.timeout = timeout
