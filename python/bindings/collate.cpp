@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "common.h"
+#include "collate.h"
 
 namespace oar::python {
 namespace {

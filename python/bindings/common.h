@@ -155,10 +155,6 @@ Tensor weak_scalar(PyObject* object);
 // Anything array-like: numbers, nested lists, NumPy arrays, tensors.
 Tensor to_tensor(PyObject* object, std::optional<DType> dtype);
 Tensor from_array(PyObject* array, bool copy);
-// The dtype that a tensor on a buffer has; bits of 16 unsigned ones are bfloat16's.
-std::optional<DType> dtype_of_buffer(const Py_buffer& view);
-// On the memory of an array that nobody else reads or writes while the tensor exists.
-Tensor adopt(PyObject* array);
 PyObject* to_array(const Tensor& t, bool copy);
 PyObject* item(const Tensor& t);
 PyObject* to_list(const Tensor& t);
@@ -185,7 +181,6 @@ void init_frames(PyObject* module);
 void init_programs(PyObject* module);
 void init_segments(PyObject* module);
 void init_sparse(PyObject* module);
-void init_collate(PyObject* module);
 void init_static(PyObject* module);
 void init_guards(PyObject* module);
 void init_call_keys(PyObject* module);

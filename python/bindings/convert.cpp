@@ -2,6 +2,7 @@
 #include <bit>
 #include <cstring>
 
+#include "collate.h"
 #include "common.h"
 #include "oar/ops/core/launch_queue.h"
 #include "oar/ops/gen/copy.h"

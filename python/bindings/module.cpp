@@ -1,4 +1,5 @@
 // The extension module oar._C.
+#include "collate.h"
 #include "common.h"
 #include "spelling.h"
 

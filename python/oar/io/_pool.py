@@ -155,11 +155,11 @@ class WorkerPool:
         return None
 
     def _send(self, worker: _Worker, job: bytes) -> None:
+        worker.waiting.append(len(job))
         try:
             worker.pipe.send_bytes(worker.free.pop().to_bytes(4, "little") + job)
-            worker.waiting.append(len(job))
         except OSError:
-            self._report_death(worker)
+            pass  # It has ended. What it had delivered before comes first; then the end is noticed.
 
     def _receive(self, worker: _Worker, opened: bool = True) -> tuple[str, Any]:
         """The oldest answer of a worker: its kind, and the batch or the error."""
