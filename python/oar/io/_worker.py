@@ -85,7 +85,8 @@ def _start(number: int, plan: Plan) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_watch_parent, daemon=True).start()
     oar.set_num_threads(1)  # Workers share the processors among themselves.
-    oar.disable_static()
+    if not oar.in_dynamic_mode():
+        oar.disable_static()
     seed = int(np.random.SeedSequence([plan.seed, number]).generate_state(1)[0])
     random.seed(seed)
     np.random.seed(seed)
