@@ -28,7 +28,7 @@ class Position:
 
     def __init__(self, loader: DataLoader) -> None:
         self._loader = loader
-        self._passes = 0  # that have ended
+        self.begun = 0  # passes so far
         self._batches: int | None = None  # given out in the pass that is under way; None between passes
         self._random: dict[str, Any] | None = None  # at its beginning
         self._samplers: list[Any] = []
@@ -41,10 +41,10 @@ class Position:
     def state_dict(self) -> dict[str, Any]:
         """Numbers, text and arrays."""
         if self._skip is not None:  # loaded, and not used yet
-            return {"passes": self._passes, "batches": self._skip, "random": self._random, "samplers": self._samplers}
+            return {"passes": self.begun, "batches": self._skip, "random": self._random, "samplers": self._samplers}
         if self._batches is None:
-            return {"passes": self._passes, "batches": None, "random": None, "samplers": self._sampler_states()}
-        return {"passes": self._passes, "batches": self._batches, "random": self._random, "samplers": self._samplers}
+            return {"passes": self.begun, "batches": None, "random": None, "samplers": self._sampler_states()}
+        return {"passes": self.begun - 1, "batches": self._batches, "random": self._random, "samplers": self._samplers}
 
     def load_state_dict(self, state: Any) -> None:
         """The next pass goes on there."""
@@ -53,7 +53,7 @@ class Position:
             raise ValueError(f"[DataLoader.load_state_dict] the state has {what}, expected {sorted(_KEYS)}. Pass what "
                              "DataLoader.state_dict() returned.")
         self._number += 1
-        self._passes, self._batches = int(state["passes"]), None
+        self.begun, self._batches = int(state["passes"]), None
         self._random, self._samplers = state["random"], list(state["samplers"])
         self._skip = None if state["batches"] is None else int(state["batches"])
         if self._skip is None:
@@ -81,6 +81,7 @@ class Position:
         """The batches of a pass. What ``start`` returns gives them, from the position that was loaded if there is one."""
         skip, self._skip = self._skip, None
         self._number += 1
+        self.begun += 1
         number = self._number
         if skip is None:
             self._random, self._samplers = get_random_states(), self._sampler_states()
@@ -104,7 +105,7 @@ class Position:
             self._go_on()
             batches.close()
         if number == self._number:
-            self._passes, self._batches = self._passes + 1, None
+            self._batches = None
 
     def remaining(self, jobs: Iterator[Any]) -> Iterator[Any]:
         """The jobs after the position that was loaded; the sampler has drawn its order when the first is returned."""
