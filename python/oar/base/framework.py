@@ -115,6 +115,9 @@ class Tracer:
     def _amp_enabled(self) -> bool:
         return _C.get_autocast()[0]
 
+    def _generate_unique_name(self, key: str = "dygraph_tmp") -> str:
+        return unique_name.generate(key)
+
 
 _tracer = Tracer()
 

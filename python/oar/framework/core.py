@@ -149,6 +149,20 @@ class _Eager(types.SimpleNamespace):
         _C_ops.legacy = _legacy_C_ops  # type: ignore[attr-defined]
         return _C_ops
 
+    def sparse_coo_tensor(self, indices: Tensor, values: Tensor, shape: list[int], stop_gradient: bool = True) -> Tensor:
+        """``oar.sparse.sparse_coo_tensor`` with every argument."""
+        from oar.sparse import sparse_coo_tensor
+
+        return sparse_coo_tensor(indices, values, shape, stop_gradient=stop_gradient)
+
+    def sparse_csr_tensor(
+        self, crows: Tensor, cols: Tensor, values: Tensor, shape: list[int], stop_gradient: bool = True
+    ) -> Tensor:
+        """``oar.sparse.sparse_csr_tensor`` with every argument."""
+        from oar.sparse import sparse_csr_tensor
+
+        return sparse_csr_tensor(crows, cols, values, shape, stop_gradient=stop_gradient)
+
     def _run_custom_op(self, name: str, *arguments: object) -> list[Tensor]:
         """Calls an op of one's own by its name. Returns its results, always as a list."""
         made = getattr(_C.ops, name)(*arguments)

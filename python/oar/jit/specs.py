@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -51,7 +52,7 @@ def _collect(name: str, value: Any, found: list[tuple[str, Any]], seen: set[int]
 
 
 def open_sizes(call: Callable, spec: Any, args: tuple, kwargs: dict, tensors: list[Tensor]) -> dict[int, str]:
-    """The sizes that the specs leave open, by index among all sizes. Raises if a tensor contradicts its spec."""
+    """The sizes that the specs leave open, by index among all sizes. A tensor that contradicts its spec is taken as it is."""
     if spec is None:
         return {}
     wanted: list[InputSpec | None] = []
@@ -67,8 +68,7 @@ def open_sizes(call: Callable, spec: Any, args: tuple, kwargs: dict, tensors: li
     known: dict[str, tuple[int, str]] = {}
     place = 0
     for (name, _), one, tensor in zip(argument_names(call, args, kwargs), wanted, tensors):
-        if one is not None:
-            _check(name, one, tensor, known)
+        if one is not None and _fits(name, one, tensor, known):
             for axis, size in enumerate(one.shape):
                 if size is None or isinstance(size, str):
                     found[place + axis] = size or f"{one.name or name}_{axis}".replace("[", "_").replace("]", "")
@@ -95,7 +95,8 @@ def _part(spec: Any, key: Any) -> Any:
     return spec[key] if isinstance(spec, (tuple, list)) and isinstance(key, int) and key < len(spec) else None
 
 
-def _check(name: str, spec: InputSpec, tensor: Tensor, known: dict[str, tuple[int, str]]) -> None:
+def _fits(name: str, spec: InputSpec, tensor: Tensor, known: dict[str, tuple[int, str]]) -> bool:
+    """Whether a tensor is as its spec says. Warns if it is not: Paddle runs such calls, and so do we."""
     received = f"a tensor of shape {list(tensor.shape)} and dtype {tensor.dtype}"
     problem = None
     if tensor.dtype != spec.dtype:
@@ -111,7 +112,12 @@ def _check(name: str, spec: InputSpec, tensor: Tensor, known: dict[str, tuple[in
             elif size is not None and size != given:
                 problem = f"axis {axis} is {given}"
     if problem:
-        raise ValueError(f"argument '{name}' should be {spec}, but received {received}: {problem}.")
+        warnings.warn(
+            f"[to_static] argument '{name}' should be {spec}, but received {received}: {problem}. The call is captured for "
+            "this tensor; correct the input_spec, or the call.",
+            stacklevel=6,
+        )
+    return problem is None
 
 
 def example_arguments(spec: Any) -> tuple:
