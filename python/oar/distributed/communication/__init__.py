@@ -265,7 +265,7 @@ def send(tensor: Tensor, dst: int = 0, group: Group | None = None, sync_op: bool
         >>> oar.distributed.send(oar.ones([2]), dst=0)
         Traceback (most recent call last):
         ...
-        ValueError: [send] dst is 0, this process itself; there is no other one...
+        ValueError: [send] dst is 0, but there is one process. hint: check get_world_size() first.
     """
     return stream.send(tensor, dst, group, sync_op)
 
@@ -284,7 +284,7 @@ def recv(tensor: Tensor, src: int = 0, group: Group | None = None, sync_op: bool
         >>> oar.distributed.recv(oar.ones([2]), src=0)
         Traceback (most recent call last):
         ...
-        ValueError: [recv] src is 0, this process itself; there is no other one...
+        ValueError: [recv] src is 0, but there is one process. hint: check get_world_size() first.
     """
     return stream.recv(tensor, src, group, sync_op)
 
@@ -302,7 +302,7 @@ def isend(tensor: Tensor, dst: int, group: Group | None = None) -> Task | None:
         >>> oar.distributed.isend(oar.ones([2]), dst=0)
         Traceback (most recent call last):
         ...
-        ValueError: [isend] dst is 0, this process itself; there is no other one...
+        ValueError: [isend] dst is 0, but there is one process. hint: check get_world_size() first.
     """
     check_peer("isend", "dst", dst, group)
     return None
@@ -321,7 +321,7 @@ def irecv(tensor: Tensor, src: int | None = None, group: Group | None = None) ->
         >>> oar.distributed.irecv(oar.ones([2]), src=0)
         Traceback (most recent call last):
         ...
-        ValueError: [irecv] src is 0, this process itself; there is no other one...
+        ValueError: [irecv] src is 0, but there is one process. hint: check get_world_size() first.
     """
     check_peer("irecv", "src", src, group)
     return None
@@ -402,7 +402,7 @@ def send_object_list(
         >>> oar.distributed.send_object_list([1], dst=0)
         Traceback (most recent call last):
         ...
-        ValueError: [send_object_list] dst is 0, this process itself; there is no other one...
+        ValueError: [send_object_list] dst is 0, but there is one process. hint: check get_world_size() first.
     """
     check_peer("send_object_list", "dst", dst if dst_in_group is None else dst_in_group, group)
 
@@ -423,6 +423,6 @@ def recv_object_list(
         >>> oar.distributed.recv_object_list([None], src=0)
         Traceback (most recent call last):
         ...
-        ValueError: [recv_object_list] src is 0, this process itself; there is no other one...
+        ValueError: [recv_object_list] src is 0, but there is one process. hint: check get_world_size() first.
     """
     check_peer("recv_object_list", "src", src if src_in_group is None else src_in_group, group)

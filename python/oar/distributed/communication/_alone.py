@@ -38,11 +38,7 @@ def receive(function: str, argument: str, rank: int, group: Group | None) -> Tas
 def check_peer(function: str, argument: str, rank: int | None, group: Group | None) -> None:
     """Raises the error of a message to another process where there is none."""
     check_alone(function, group)
-    if rank in (0, None):
-        raise ValueError(f"[{function}] {argument} is {rank}, this process itself; there is no other one. "
-                         "hint: send only if get_world_size() is larger than 1.")
-    raise ValueError(f"[{function}] {argument} is {rank}, but there is one process, with the number 0. "
-                     "hint: send only if get_world_size() is larger than 1.")
+    raise ValueError(f"[{function}] {argument} is {rank}, but there is one process. hint: check get_world_size() first.")
 
 
 def overwrite(function: str, to: Tensor, value: Tensor) -> None:

@@ -332,7 +332,7 @@ def send(
         >>> oar.distributed.stream.send(oar.ones([2]), dst=0)
         Traceback (most recent call last):
         ...
-        ValueError: [send] dst is 0, this process itself; there is no other one...
+        ValueError: [send] dst is 0, but there is one process. hint: check get_world_size() first.
     """
     check_peer("send", "dst", dst, group)
     return None
@@ -355,7 +355,7 @@ def recv(
         >>> oar.distributed.stream.recv(oar.ones([2]), src=0)
         Traceback (most recent call last):
         ...
-        ValueError: [recv] src is 0, this process itself; there is no other one...
+        ValueError: [recv] src is 0, but there is one process. hint: check get_world_size() first.
     """
     check_peer("recv", "src", src, group)
     return None

@@ -1,0 +1,5 @@
+"""Helpers for the training of large models."""
+
+from oar.distributed.fleet.utils import log_util
+
+__all__ = ["log_util"]
