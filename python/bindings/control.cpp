@@ -27,6 +27,20 @@ PyObject* is_capturing(PyObject*, PyObject*) {
   return PyBool_FromLong(Capture::current() && !(t_layers.off & kCapture));
 }
 
+// In between, the derivative computes again what the captured calls compute.
+PyObject* begin_recomputed(PyObject*, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    Capture::require().begin_recomputed();
+    Py_RETURN_NONE;
+  });
+}
+PyObject* end_recomputed(PyObject*, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    Capture::require().end_recomputed();
+    Py_RETURN_NONE;
+  });
+}
+
 PyObject* choice(PyObject*, PyObject* tensor) {
   return guarded([&] { return PyLong_FromLongLong(choice_of(tensor_of(tensor))); });
 }
@@ -78,6 +92,8 @@ PyObject* scan_function(PyObject*, PyObject* args) {
 }
 
 PyMethodDef kFunctions[] = {{"is_capturing", is_capturing, METH_NOARGS, nullptr},
+                            {"begin_recomputed", begin_recomputed, METH_NOARGS, nullptr},
+                            {"end_recomputed", end_recomputed, METH_NOARGS, nullptr},
                             {"choice_of", choice, METH_O, nullptr},
                             {"switch_case", switch_case_function, METH_VARARGS, nullptr},
                             {"cond", cond_function, METH_VARARGS, nullptr},

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from oar._lazy import np
 from oar.framework._pickle_limits import LimitError, check_hashes, check_limits
 
-__all__ = ["restricted_load"]
+__all__ = ["place_of_damage", "restricted_load"]
 
 _KINDS = "biufcSUV?"
 
@@ -128,6 +128,13 @@ class _Call:
         return self._function(*arguments)
 
 
+def _named_data(expression: Any, names: Any = None, *others: Any) -> Any:
+    """``eval("data", {"data": array})``, as which Paddle pickles a tensor of a static graph. Nothing is evaluated."""
+    if expression != "data" or others or type(names) is not dict or list(names) != ["data"]:
+        raise UnsafePickleError("The file wants builtins.eval, which loading does not admit.")
+    return names["data"]
+
+
 def _no_array_type(*arguments: Any) -> Any:
     raise UnsafePickleError("The file calls numpy.ndarray, which is not admitted.")
 
@@ -146,6 +153,7 @@ for _module in ("builtins", "__builtin__"):
     _ALLOWED.update({(_module, plain.__name__): plain for plain in (tuple, list, complex)})
     _ALLOWED.update({(_module, hashed.__name__): _Call(functools.partial(_hashed, hashed))
                      for hashed in (dict, set, frozenset)})
+    _ALLOWED[(_module, "eval")] = _Call(_named_data)
     _ALLOWED.update({(_module, held.__name__): _Call(functools.partial(_bytes, held)) for held in (bytearray, bytes)})
 
 
@@ -161,6 +169,34 @@ class _RestrictedUnpickler(pickle.Unpickler):
 
     def persistent_load(self, pid: Any) -> Any:
         raise UnsafePickleError("The file refers to objects outside itself, which is not admitted.")
+
+
+class _Follower(pickle._Unpickler):  # type: ignore[name-defined]
+    """The same in Python: after an error its stacks show what was being read."""
+
+    find_class = _RestrictedUnpickler.find_class
+    persistent_load = _RestrictedUnpickler.persistent_load
+
+    def place(self) -> str:
+        """The keys of the dictionaries that were being filled, joined by dots; empty if there is none."""
+        keys = []
+        frames = [*getattr(self, "metastack", []), getattr(self, "stack", [])]
+        for around, items in zip(frames, frames[1:]):
+            # After a dictionary and a mark come its keys and values in turn, at last the parts of an unfinished value.
+            names = [key for key in items[::2] if isinstance(key, str)]
+            if around and isinstance(around[-1], dict) and names:
+                keys.append(names[-1])
+        return ".".join(keys)
+
+
+def place_of_damage(file: BinaryIO) -> str:
+    """Which entry of a pickled dictionary cannot be read; empty if it is none or not known."""
+    reader = _Follower(file, encoding="latin1")
+    try:
+        reader.load()
+    except Exception:
+        return reader.place()
+    return ""
 
 
 def _finished(value: Any, seen: dict[int, Any]) -> Any:

@@ -8,10 +8,11 @@ import pickle
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from oar.framework._pickle import UnsafePickleError
+from oar.framework._pickle import UnsafePickleError, place_of_damage
 
-__all__ = ["explained"]
+__all__ = ["explained", "name_of"]
 
+_PICKLE = b"\x80"
 _KINDS = {
     b"PK\x03\x04": "it is a zip archive, as torch.save writes. Load it with PyTorch, and save its state_dict() as "
                    "safetensors, which load() reads",
@@ -31,8 +32,6 @@ def _reason(start: bytes) -> str:
             return text
     if len(start) > 8 and start[8:9] == b"{" and int.from_bytes(start[:8], "little") < 1 << 30:
         return "it looks like safetensors. Give it a name that ends in .safetensors"
-    if start[0] == 0x80:
-        return "it is a pickle that is damaged or cut off. Copy or download it again"
     return f"it begins with {start[:16]!r}. load() reads what save() wrote, here or in Paddle, and .safetensors"
 
 
@@ -47,7 +46,22 @@ def explained(file: BinaryIO) -> Iterator[None]:
     except pickle.UnpicklingError as error:
         if begin is None:
             raise
-        file.seek(begin)
-        name = getattr(file, "name", None)
-        told = f"'{os.fsdecode(name)}'" if isinstance(name, (str, bytes)) else "The file"
-        raise pickle.UnpicklingError(f"{told} is not a checkpoint: {_reason(file.read(32))}.") from error
+        raise pickle.UnpicklingError(f"{name_of(file)} is not a checkpoint: {_problem(file, begin)}.") from error
+
+
+def name_of(file: BinaryIO) -> str:
+    """What an error calls a file."""
+    name = getattr(file, "name", None)
+    return f"'{os.fsdecode(name)}'" if isinstance(name, (str, bytes)) else "The file"
+
+
+def _problem(file: BinaryIO, begin: int) -> str:
+    file.seek(begin)
+    start = file.read(32)
+    if not start.startswith(_PICKLE):
+        return _reason(start)
+    size = file.seek(0, os.SEEK_END) - begin
+    file.seek(begin)
+    place = place_of_damage(file)
+    where = f" in {place!r}" if place else ""
+    return f"it is a pickle of {size} bytes that is damaged or cut off{where}. Copy or download it again"

@@ -10,18 +10,20 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, BinaryIO
 
 import oar
-from oar._C import Tensor
+from oar._C import Tensor, ops
 from oar._lazy import np
 from oar._tensor import PACKED_DTYPES, bits_of, from_bits
 from oar.framework import _pickle, safetensors
+from oar.framework._binary import looks_binary, read_binary, write_binary
 from oar.framework._pickle_limits import MOST_LEVELS
 from oar.framework._replace import replace_files
-from oar.framework._strange_files import explained
+from oar.framework._strange_files import explained, name_of
 from oar.framework.parameter import EagerParamBase  # noqa: F401
 
 __all__ = ["load", "save"]
@@ -32,6 +34,8 @@ BIG_ARRAYS = "UnpackBigParamInfor@@"
 _BIG = (1 << 30) - 1
 # What load() reads again: an array has containers inside.
 _MOST_LEVELS = MOST_LEVELS - 20
+# How arrays carry dtypes that NumPy lacks, and the dtype of the same size that a tensor can have.
+_BITS = {("bfloat16", "uint16"): "int16", ("float8_e4m3fn", "uint8"): "uint8", ("float8_e5m2", "uint8"): "uint8"}
 _SAVE_OPTIONS = {"use_binary_format", "pickle_protocol"}
 _LOAD_OPTIONS = {"model_filename", "params_filename", "keep_name_table", "return_numpy"}
 
@@ -61,7 +65,7 @@ def _bfloat16_bits(array: np.ndarray) -> np.ndarray:
 
 
 def array_to_tensor(array: np.ndarray, dtype: str | None = None) -> Tensor:
-    """A tensor with the values of an array; bits in uint16 become bfloat16."""
+    """A tensor with the values of an array, or with its bits for dtypes that NumPy lacks; uint16 alone means bfloat16."""
     array = np.asarray(array)
     if dtype in PACKED_DTYPES:
         return from_bits(array, dtype)
@@ -69,9 +73,8 @@ def array_to_tensor(array: np.ndarray, dtype: str | None = None) -> Tensor:
         dtype = "bfloat16"
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    if dtype == "bfloat16" and array.dtype == np.uint16:
-        wide = (array.astype(np.uint32) << 16).view(np.float32)
-        return oar.to_tensor(wide).astype("bfloat16")
+    if dtype is not None and (bits := _BITS.get((dtype, array.dtype.name))) is not None:
+        return ops.bitcast(oar.to_tensor(np.ascontiguousarray(array).reshape(array.shape).view(bits)), dtype)
     tensor = oar.to_tensor(np.ascontiguousarray(array).reshape(array.shape))
     if dtype is not None and _dtype_name(tensor) != dtype:
         tensor = tensor.astype(dtype)
@@ -85,10 +88,11 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
     """Save an object: a state dict, a tensor, or nested containers of them.
 
     Args:
-        obj: what to save. With a path ending in ``.safetensors``: a dictionary of tensors.
+        obj: what to save. With a path ending in ``.safetensors``: a dictionary of tensors. A ``static.Program`` is saved as text.
         path: a path or a binary file object.
         protocol: the pickle protocol, 2 to 4.
-        configs: accepted for compatibility.
+        configs: ``use_binary_format=True`` writes a single tensor without a pickle; ``pickle_protocol`` is an older name of
+            ``protocol``.
 
     The file is written under a temporary name, flushed to the disk, and moved in one step. A link stays a link: the
     file that it points to is replaced. An existing file's permissions stay. A named pipe or a device is written to.
@@ -105,29 +109,37 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
     unknown = set(configs) - _SAVE_OPTIONS
     if unknown:
         raise ValueError(f"save() does not know the options {sorted(unknown)}.")
-    if configs.get("use_binary_format"):
-        raise NotImplementedError("save(use_binary_format=True) is not available; save the tensor as a pickle.")
-    protocol = configs.get("pickle_protocol", protocol)
+    writer = _writer_of(obj, configs.get("pickle_protocol", protocol), configs.get("use_binary_format", False))
+    if hasattr(path, "write"):
+        writer(path)
+        return
+    path = os.fsdecode(path)
+    if os.path.basename(path) == "":
+        raise ValueError(f"The path should name a file, but {path!r} ends in a directory.")
+    if path.endswith(".safetensors"):
+        arrays = _named_arrays(obj)
+        writer = lambda file: safetensors.save_arrays(file, arrays)  # noqa: E731
+    replace_files({path: writer})
+
+
+def _writer_of(obj: Any, protocol: Any, binary: Any) -> Callable[[BinaryIO], None]:
+    if not isinstance(binary, bool):
+        raise TypeError(f"[save] use_binary_format should be True or False, but received {binary!r}.")
     if not isinstance(protocol, int) or isinstance(protocol, bool):
         raise ValueError(f"The 'protocol' MUST be `int`, but received {type(protocol)}")
     if not 2 <= protocol <= 4:
         raise ValueError(f"Expected 1<'protocol'<5, but received protocol={protocol}")
     if isinstance(obj, oar.nn.Layer):
         raise ValueError("A Layer itself cannot be saved; save its state_dict().")
-    if hasattr(path, "write"):
-        _write_pickle(obj, path, protocol)
-        return
-    path = os.fspath(path)
-    if os.path.basename(path) == "":
-        raise ValueError(f"The path should name a file, but {path!r} ends in a directory.")
-    as_safetensors = path.endswith(".safetensors")
-    writer: Callable[[BinaryIO], None]
-    if as_safetensors:
-        arrays = _named_arrays(obj)
-        writer = lambda file: safetensors.save_arrays(file, arrays)  # noqa: E731
-    else:
-        writer = lambda file: _write_pickle(obj, file, protocol)  # noqa: E731
-    replace_files({path: writer})
+    if binary:
+        if not isinstance(obj, Tensor):
+            raise NotImplementedError(f"[save] use_binary_format=True takes a single tensor, but received {type(obj).__name__}. "
+                                      "Leave it out: other objects are pickled.")
+        return lambda file: write_binary(file, tensor_to_array(obj), _dtype_name(obj))
+    if "oar.static.program" in sys.modules and isinstance(obj, oar.static.Program):
+        text = obj.to_string().encode()
+        return lambda file: file.write(text) and None
+    return lambda file: _write_pickle(obj, file, protocol)
 
 
 def _named_arrays(obj: Any) -> dict[str, tuple[np.ndarray, str]]:
@@ -163,11 +175,21 @@ def states_from_bytes(data: bytes, what: str) -> dict[str, Tensor]:
 
 
 def _is_state_dict(obj: Any) -> bool:
-    """A dictionary with a tensor at its top: Paddle writes those with a table of names."""
-    if not isinstance(obj, dict) or not obj:
+    """What Paddle writes with a table of names: tensors at the top, and dictionaries that hold none."""
+    if not isinstance(obj, dict):
         return False
-    flat_kinds = (Tensor, np.ndarray, int, float, str, dict, list, tuple, type(None), np.generic)
-    return any(isinstance(v, Tensor) for v in obj.values()) and all(isinstance(v, flat_kinds) for v in obj.values())
+    return all(isinstance(v, Tensor) or (isinstance(v, dict) and not any(_holds_tensor(item) for item in v.values()))
+               for v in obj.values())
+
+
+def _holds_tensor(value: Any, level: int = 0) -> bool:
+    if level > _MOST_LEVELS:
+        return True  # it may hold itself, which _plain reports
+    if isinstance(value, dict):
+        return any(_holds_tensor(item, level + 1) for item in value.values())
+    if isinstance(value, (list, tuple)):
+        return any(_holds_tensor(item, level + 1) for item in value)
+    return isinstance(value, Tensor)
 
 
 def _pickled_array(tensor: Tensor) -> np.ndarray:
@@ -200,7 +222,8 @@ def _plain(value: Any, named: bool, level: int = 0) -> Any:
         array = _pickled_array(value)
         return (value.name, array) if named else array
     if isinstance(value, dict):
-        return {key: _plain(item, named, level + 1) for key, item in value.items()}
+        items = {key: _plain(item, named, level + 1) for key, item in value.items()}
+        return OrderedDict(items) if isinstance(value, OrderedDict) else items
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return tuple(_plain(item, named, level + 1) for item in value)
     if isinstance(value, (list, tuple, set, frozenset)):
@@ -240,7 +263,7 @@ def load(path: Any, **configs: Any) -> Any:
         keep_name_table: keep Paddle's table of parameter names in a state dict.
         configs: accepted for compatibility.
 
-    Loading reads values only. A file that would run code is rejected.
+    Loading reads values only. A file that would run code is rejected. Arrays that were saved next to tensors stay arrays.
 
     Examples:
         >>> import oar
@@ -257,21 +280,41 @@ def load(path: Any, **configs: Any) -> Any:
     as_numpy = bool(configs.get("return_numpy", False))
     keep_names = bool(configs.get("keep_name_table", False))
     if hasattr(path, "read"):
-        with explained(path):
-            return _from_pickle(_pickle.restricted_load(path), as_numpy, keep_names)
+        return _read(path, as_numpy, keep_names)
     if not isinstance(path, (str, bytes, os.PathLike)):
         raise TypeError(f"load() takes a path or a file that is open for reading, not {type(path).__name__}.")
-    path = os.fspath(path)
+    path = os.fsdecode(path)
     if os.path.isdir(path) or not os.path.exists(path):
-        problem = "is a folder" if os.path.isdir(path) else "does not exist"
-        start = "" if os.path.isabs(path) else f" in {os.getcwd()}"
-        raise ValueError(f"The path '{path}' passed to load() is not a file: it {problem}{start}.")
+        raise ValueError(_no_file(path))
     if path.endswith(".safetensors"):
         arrays, _ = safetensors.load_arrays(path)
         if as_numpy:
             return {name: array for name, (array, _) in arrays.items()}
         return {name: array_to_tensor(array, dtype) for name, (array, dtype) in arrays.items()}
-    with open(path, "rb") as file, explained(file):
+    with open(path, "rb") as file:
+        return _read(file, as_numpy, keep_names)
+
+
+def _no_file(path: str) -> str:
+    problem = "is a folder" if os.path.isdir(path) else "does not exist"
+    start = "" if os.path.isabs(path) else f" in {os.getcwd()}"
+    ends = [end for end in (".pdparams", ".pdopt", ".safetensors") if os.path.isfile(path + end)]
+    hint = f" Pass the whole name: {path + ends[0]!r}." if ends else ""
+    return f"The path '{path}' passed to load() is not a file: it {problem}{start}.{hint}"
+
+
+def _read(file: BinaryIO, as_numpy: bool, keep_names: bool) -> Any:
+    """A pickle, a tensor in Paddle's binary form, or the text of a program."""
+    start = b""
+    if file.seekable():
+        start = file.read(16)
+        file.seek(-len(start), 1)
+    if looks_binary(start):
+        array, dtype = read_binary(file.read(), name_of(file))
+        return array if as_numpy else array_to_tensor(array, dtype)
+    if start.startswith(b"program "):
+        return oar.static.Program.parse_from_string(file.read())
+    with explained(file):
         return _from_pickle(_pickle.restricted_load(file), as_numpy, keep_names)
 
 
@@ -279,29 +322,45 @@ def _from_pickle(value: Any, as_numpy: bool, keep_names: bool) -> Any:
     if isinstance(value, dict) and BIG_ARRAYS in value:
         value = _join_big_arrays(value)
     if not isinstance(value, dict) or NAME_TABLE not in value:
-        return _with_tensors(value, as_numpy)
+        # Where tensors were saved with their names, an array without one was an array.
+        return _with_tensors(value, as_numpy, _contains(value, _is_named_array))
     names = value.pop(NAME_TABLE)
-    result = {key: _with_tensors(item, as_numpy) for key, item in value.items()}
+    result = dict(value)
     for key, name in names.items():
-        if isinstance(result.get(key), Tensor) and isinstance(name, str) and name:
+        if not isinstance(result.get(key), np.ndarray):
+            continue
+        result[key] = _tensor_of(result[key], as_numpy)
+        if isinstance(result[key], Tensor) and isinstance(name, str) and name:
             result[key].name = name
     if keep_names:
         result[NAME_TABLE] = names
     return result
 
 
-def _with_tensors(value: Any, as_numpy: bool) -> Any:
+def _contains(value: Any, condition: Callable[[Any], bool]) -> bool:
+    if condition(value):
+        return True
+    if isinstance(value, dict):
+        return any(_contains(item, condition) for item in value.values())
+    return isinstance(value, (list, tuple)) and any(_contains(item, condition) for item in value)
+
+
+def _tensor_of(array: np.ndarray, as_numpy: bool) -> Any:
+    return array if as_numpy or array.dtype.kind in "SUV" else array_to_tensor(array)
+
+
+def _with_tensors(value: Any, as_numpy: bool, only_named: bool) -> Any:
     if isinstance(value, np.ndarray):
-        return value if as_numpy or value.dtype.kind in "SUV" else array_to_tensor(value)
+        return value if only_named else _tensor_of(value, as_numpy)
     if _is_named_array(value):
-        made = _with_tensors(value[1], as_numpy)
+        made = _tensor_of(value[1], as_numpy)
         if isinstance(made, Tensor) and value[0]:
             made.name = value[0]
         return made
     if isinstance(value, dict):
-        return {key: _with_tensors(item, as_numpy) for key, item in value.items()}
+        return type(value)((key, _with_tensors(item, as_numpy, only_named)) for key, item in value.items())
     if isinstance(value, (list, tuple)):
-        return type(value)(_with_tensors(item, as_numpy) for item in value)
+        return type(value)(_with_tensors(item, as_numpy, only_named) for item in value)
     return value
 
 

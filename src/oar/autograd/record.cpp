@@ -102,12 +102,14 @@ void OpNode::save_argument(size_t i, Args args) {
     if (!whole) return bare(t);
     const bool written = overwritten(op_, args, i, t);
     if (written) copied_ |= 1u << i;
-    if (t_pack_hook && pack(t, static_cast<int16_t>(i), element)) [[unlikely]]
-      return bare(t);
+    Tensor copy;
     if (written) {
       const GradMode off(false);
-      return assign(t);
+      copy = assign(t);
     }
+    if (t_pack_hook && pack(written ? copy : t, static_cast<int16_t>(i), element)) [[unlikely]]
+      return bare(t);
+    if (written) return copy;
     Tensor alias = saved(t);
     if (t.is_dense())
       versions_.push_back({alias.impl(), t->storage->version(), static_cast<int16_t>(i)});

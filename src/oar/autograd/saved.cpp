@@ -17,16 +17,17 @@ class InsideHook {
 
  private:
   GradMode mode_;
-  const PackHook* outer_;
+  const SavedTensorHook* outer_;
 };
 
 }  // namespace
 
 UnpackHook packed(const Tensor& t) {
-  const PackHook* const pack = t_pack_hook;
-  if (!pack || !t.is_dense() || (t_layers.on & kCapture)) return {};
+  const SavedTensorHook* const hook = t_pack_hook;
+  if (!hook || t.kind() != hook->kind()) return {};
+  if (t.is_dense() && (t_layers.on & kCapture)) return {};
   const InsideHook inside;
-  return (*pack)(Tensor(t->alias()));
+  return hook->pack(Tensor(t->alias()));
 }
 
 Tensor unpacked(const UnpackHook& unpack, const Tensor& like, std::string_view name) {

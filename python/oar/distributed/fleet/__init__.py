@@ -1,6 +1,6 @@
 """Training in several processes. Today there is one: what has a meaning for a single process is here."""
 
-from oar.distributed.fleet import base, utils
+from oar.distributed.fleet import base, recompute, utils
 from oar.distributed.fleet._process import fleet
 from oar.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from oar.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, Role, UserDefinedRoleMaker
@@ -70,6 +70,7 @@ __all__ = [
     "nranks",
     "rank",
     "rank_in_node",
+    "recompute",
     "server_endpoints",
     "server_index",
     "server_num",

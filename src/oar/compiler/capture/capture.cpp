@@ -7,6 +7,7 @@
 #include "oar/base/string_util.h"
 #include "oar/compiler/capture/builder.h"
 #include "oar/compiler/capture/functionalise.h"
+#include "oar/compiler/capture/recomputed.h"
 #include "oar/compiler/capture/regions.h"
 #include "oar/ops/core/launch_queue.h"
 #include "oar/ops/core/run.h"

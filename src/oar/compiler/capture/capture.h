@@ -24,6 +24,8 @@
 
 namespace OAR_API oar {
 
+class RecomputedBlock;
+struct RecomputedValues;
 struct RegionParts;
 // By value: what without_gradient makes of it.
 using Stops = std::unordered_map<ValueId, ValueId>;
@@ -124,6 +126,12 @@ class Capture {
     return followers_.contains(t.impl()) || (around_ && around_->is_follower(t));
   }
 
+  // The derivative computes the values of calls in between again (recomputed.h). Blocks may be nested.
+  void begin_recomputed();
+  void end_recomputed();
+  // A value of a block, computed by calls that are recorded now.
+  Tensor recomputed(RecomputedValues& values, ValueId wanted);
+
   // Written call by call by the static-graph API (builder.h).
   bool is_open() const { return open_; }
   // Outside tensors that are only read are states too, so that runs see later writes to them.
@@ -217,6 +225,8 @@ class Capture {
   size_t rows_known_ = 0;
   std::vector<Tensor> given_;  // the actual arguments of inputs
   PayloadCount payloads_;
+  std::unique_ptr<RecomputedBlock> block_;
+  int blocks_ = 0;
 };
 
 // Gives inputs, states and constants names that the text form can show: their own if they have one.
