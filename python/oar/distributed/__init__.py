@@ -1,7 +1,8 @@
 """Several processes that work on one model. Today there is one: what has a meaning for a single process is here."""
 
-from oar.distributed import communication, fleet
+from oar.distributed import collective, communication, fleet, parallel_helper
 from oar.distributed.communication import (
+    ReduceOp,
     all_gather,
     all_gather_object,
     all_reduce,
@@ -32,7 +33,7 @@ from oar.distributed.environment import (
     is_initialized,
 )
 from oar.distributed.fleet.base.topology import ParallelMode
-from oar.distributed.group import ReduceOp, barrier, destroy_process_group, get_group, new_group, wait
+from oar.distributed.communication.group import barrier, destroy_process_group, get_group, new_group, wait
 from oar.distributed.launch.main import launch
 from oar.distributed.parallel import DataParallel
 from oar.distributed.placement import Partial, Placement, Replicate, Shard
@@ -55,6 +56,7 @@ __all__ = [
     "barrier",
     "broadcast",
     "broadcast_object_list",
+    "collective",
     "communication",
     "destroy_process_group",
     "fleet",
@@ -70,6 +72,7 @@ __all__ = [
     "isend",
     "launch",
     "new_group",
+    "parallel_helper",
     "recv",
     "recv_object_list",
     "reduce",

@@ -8,7 +8,9 @@ from typing import Any
 from oar._C import Tensor
 from oar.distributed.communication import stream
 from oar.distributed.communication._alone import Task, check_peer, receive
-from oar.distributed.group import Group, ReduceOp, check_alone, is_member
+from oar.distributed.communication._reduce_op import ReduceOp
+from oar.distributed.communication.group import Group, check_alone, is_member
+from oar.distributed.communication.reduce import reduce
 
 __all__ = [
     "ReduceOp",
@@ -54,31 +56,6 @@ def all_reduce(tensor: Tensor, op: int = ReduceOp.SUM, group: Group | None = Non
         [1.0, 2.0]
     """
     return stream.all_reduce(tensor, op, group, sync_op)
-
-
-def reduce(
-    tensor: Tensor, dst: int, op: int = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True
-) -> Task | None:
-    """Combines a tensor of all processes, in place, in the process ``dst``.
-
-    Args:
-        tensor: the tensor.
-        dst: the number of the process that has the result.
-        op: how to combine: one of ``ReduceOp``.
-        group: the processes; None means all.
-        sync_op: whether to wait for the result.
-
-    Returns:
-        a task with ``wait()``.
-
-    Examples:
-        >>> import oar
-        >>> x = oar.to_tensor([1.0, 2.0])
-        >>> _ = oar.distributed.reduce(x, dst=0)
-        >>> x.tolist()
-        [1.0, 2.0]
-    """
-    return stream.reduce(tensor, dst, op, group, sync_op)
 
 
 def broadcast(tensor: Tensor, src: int, group: Group | None = None, sync_op: bool = True) -> Task | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import oar
 from oar._C import Tensor
-from oar.distributed.group import Group, check_alone, is_member
+from oar.distributed.communication.group import Group, check_alone, is_member
 
 __all__ = ["Task", "check_peer", "collect", "overwrite", "receive"]
 

@@ -7,7 +7,8 @@ from typing import Any
 import oar
 from oar._C import Tensor
 from oar.distributed.communication._alone import Task, check_peer, collect, overwrite, receive
-from oar.distributed.group import Group, ReduceOp
+from oar.distributed.communication._reduce_op import ReduceOp, check_op
+from oar.distributed.communication.group import Group
 
 __all__ = [
     "all_gather",
@@ -31,11 +32,6 @@ def _begin(
     if use_calc_stream and not sync_op:
         raise RuntimeError(f"[{function}] use_calc_stream=True needs sync_op=True.")
     return receive(function, argument, rank, group)
-
-
-def _check_op(function: str, op: int) -> None:
-    if op not in (ReduceOp.SUM, ReduceOp.MAX, ReduceOp.MIN, ReduceOp.PROD, ReduceOp.AVG):
-        raise ValueError(f"[{function}] op must be one of ReduceOp (SUM, MAX, MIN, PROD, AVG), not {op!r}.")
 
 
 def _only(function: str, argument: str, parts: Any) -> Tensor:
@@ -68,7 +64,7 @@ def all_reduce(
         >>> oar.distributed.stream.all_reduce(x, sync_op=False).wait()
         True
     """
-    _check_op("all_reduce", op)
+    check_op("all_reduce", op)
     return _begin("all_reduce", group, sync_op, use_calc_stream)
 
 
@@ -94,7 +90,7 @@ def reduce(
         >>> oar.distributed.stream.reduce(oar.ones([2]), dst=0).wait()
         True
     """
-    _check_op("reduce", op)
+    check_op("reduce", op)
     return _begin("reduce", group, sync_op, use_calc_stream, "dst", dst)
 
 
@@ -240,7 +236,7 @@ def reduce_scatter(
         >>> x.tolist()
         [1.0, 2.0]
     """
-    _check_op("reduce_scatter", op)
+    check_op("reduce_scatter", op)
     task = _begin("reduce_scatter", group, sync_op, use_calc_stream)
     if task is not None:
         overwrite("reduce_scatter", tensor, _only("reduce_scatter", "tensor_or_tensor_list", tensor_or_tensor_list))

@@ -8,9 +8,12 @@ import math
 from typing import Any
 
 from oar.distributed.environment import get_rank, get_world_size
-from oar.distributed.group import Group, new_group
+from oar.distributed.communication.group import Group, new_group
 
 __all__ = ["CommunicateTopology", "HybridCommunicateGroup", "ParallelMode"]
+
+
+_HYBRID_PARALLEL_GROUP: HybridCommunicateGroup | None = None  # what fleet.init made, by the name that Paddle's scripts use
 
 
 class ParallelMode:
@@ -134,6 +137,8 @@ class HybridCommunicateGroup:
         self.stage_id = self._place("pipe")
         self.is_first_stage = self.stage_id == 0
         self.is_last_stage = self.stage_id == self._size("pipe") - 1
+        global _HYBRID_PARALLEL_GROUP
+        _HYBRID_PARALLEL_GROUP = self
 
     def _group_along(self, name: str) -> Group:
         (line,) = (line for line in self._topo.get_comm_list(name) if self.global_rank in line)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from oar._C import Tensor
-from oar.distributed.group import Group, check_alone
+from oar.distributed.communication.group import Group, check_alone
 from oar.nn import functional as F
 from oar.nn.layer.layers import Layer
 

@@ -10,7 +10,6 @@ from oar.distributed.environment import get_rank, get_world_size
 
 __all__ = [
     "Group",
-    "ReduceOp",
     "barrier",
     "check_alone",
     "destroy_process_group",
@@ -21,22 +20,6 @@ __all__ = [
 ]
 
 _groups: dict[int, Group] = {}
-
-
-class ReduceOp:
-    """How a reduction combines what the processes have.
-
-    Examples:
-        >>> import oar
-        >>> oar.distributed.ReduceOp.SUM, oar.distributed.ReduceOp.AVG
-        (0, 4)
-    """
-
-    SUM = 0
-    MAX = 1
-    MIN = 2
-    PROD = 3
-    AVG = 4
 
 
 class Group:
@@ -129,6 +112,13 @@ def is_member(group: Group | None) -> bool:
         return True
     warnings.warn(f"process {get_rank()} is not in group {group.name}: nothing is done", stacklevel=3)
     return False
+
+
+def _get_global_group() -> Group:
+    """The group of all processes, by the name that Paddle's scripts use."""
+    group = get_group(0)
+    assert group is not None
+    return group
 
 
 def new_group(
