@@ -51,6 +51,19 @@ def test_a_window_in_the_padding_has_no_place():
     assert out.numpy().ravel()[2] == np.finfo("float32").min
 
 
+def test_a_window_that_lacks_less_than_a_step_is_cut():
+    x = oar.to_tensor(np.arange(30, dtype="float32").reshape(1, 1, 5, 6), stop_gradient=False)
+    assert F.max_pool2d(x, 7).tolist() == [[[[29.0]]]]
+    assert F.max_pool2d(x, [6, 2], [2, 2], return_mask=True)[1].tolist() == [[[[25, 27, 29]]]]
+    for exclusive in (True, False):  # the cut part is no padding: it never counts
+        assert F.avg_pool2d(x, 7, exclusive=exclusive).item() == pytest.approx(14.5)
+    assert F.avg_pool2d(x, 8, padding=[0, 1, 0, 1], exclusive=False).item() == pytest.approx(435 / 42)
+    (slope,) = oar.grad(F.avg_pool2d(x, 7), [x])
+    np.testing.assert_allclose(slope.numpy(), np.full((1, 1, 5, 6), 1 / 30), rtol=1e-6)
+    with pytest.raises(ValueError, match="does not fit into 5"):
+        F.max_pool2d(x, 7, 2)
+
+
 def test_means_of_many_numbers_stay_exact():
     x = oar.full([1, 1, 1, 1 << 22], 0.1)
     for shape in ([1, 1, 1 << 22], [1, 1, 1 << 11, 1 << 11], [1, 1, 1 << 21, 2]):
@@ -163,7 +176,7 @@ x4 = oar.ones([1, 4, 5, 5])
 MISTAKES = {
     "rank": (lambda: F.max_pool2d(oar.ones([4, 5, 5]), 2), r"\[max_pool2d\] x must have 4 axes.*\[4, 5, 5\]"),
     "rank with a mask": (lambda: F.max_pool1d(x4, 2, return_mask=True), r"x must have 3 axes.*\[1, 4, 5, 5\]"),
-    "window": (lambda: F.avg_pool2d(x4, 6), r"window of height 6.*does not fit into 5"),
+    "window": (lambda: F.avg_pool2d(x4, 6, 1), r"window of height 6.*does not fit into 5"),
     "no window": (lambda: F.avg_pool2d(x4, 0), r"kernel_size must be at least 1, but is \[0, 0\]"),
     "stride": (lambda: F.max_pool2d(x4, 2, 0), r"stride must be at least 1, but is \[0, 0\]"),
     "padding": (lambda: F.max_pool2d(x4, 2, 2, -1), r"padding must not be negative"),

@@ -1,6 +1,28 @@
 """Several processes that work on one model. Today there is one: what has a meaning for a single process is here."""
 
-from oar.distributed import fleet
+from oar.distributed import collective, communication, fleet, parallel_helper
+from oar.distributed.communication import (
+    ReduceOp,
+    all_gather,
+    all_gather_object,
+    all_reduce,
+    alltoall,
+    alltoall_single,
+    broadcast,
+    broadcast_object_list,
+    gather,
+    irecv,
+    isend,
+    recv,
+    recv_object_list,
+    reduce,
+    reduce_scatter,
+    scatter,
+    scatter_object_list,
+    send,
+    send_object_list,
+    stream,
+)
 from oar.distributed.environment import (
     ParallelEnv,
     get_backend,
@@ -10,19 +32,56 @@ from oar.distributed.environment import (
     is_available,
     is_initialized,
 )
+from oar.distributed.fleet.base.topology import ParallelMode
+from oar.distributed.communication.group import barrier, destroy_process_group, get_group, new_group, wait
+from oar.distributed.launch.main import launch
+from oar.distributed.parallel import DataParallel
 from oar.distributed.placement import Partial, Placement, Replicate, Shard
+from oar.distributed.spawn import spawn
 
 __all__ = [
+    "DataParallel",
     "ParallelEnv",
+    "ParallelMode",
     "Partial",
     "Placement",
+    "ReduceOp",
     "Replicate",
     "Shard",
+    "all_gather",
+    "all_gather_object",
+    "all_reduce",
+    "alltoall",
+    "alltoall_single",
+    "barrier",
+    "broadcast",
+    "broadcast_object_list",
+    "collective",
+    "communication",
+    "destroy_process_group",
     "fleet",
+    "gather",
     "get_backend",
+    "get_group",
     "get_rank",
     "get_world_size",
     "init_parallel_env",
+    "irecv",
     "is_available",
     "is_initialized",
+    "isend",
+    "launch",
+    "new_group",
+    "parallel_helper",
+    "recv",
+    "recv_object_list",
+    "reduce",
+    "reduce_scatter",
+    "scatter",
+    "scatter_object_list",
+    "send",
+    "send_object_list",
+    "spawn",
+    "stream",
+    "wait",
 ]

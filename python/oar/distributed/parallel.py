@@ -7,10 +7,33 @@ from collections.abc import Iterator
 from typing import Any
 
 from oar._C import Tensor
+from oar.distributed import parallel_helper
+from oar.distributed.communication.group import Group, check_alone
 from oar.distributed.environment import get_world_size
 from oar.nn.layer.layers import Layer
 
-__all__ = ["DataParallel"]
+__all__ = ["DataParallel", "parallel_helper", "sync_params_buffers"]
+
+
+def sync_params_buffers(
+    model: Layer, comm_group: Group | None = None, src_rank: int = 0, is_model_parallel: bool = False,
+    fuse_params: bool = True,
+) -> None:  # fmt: skip
+    """Gives the copies of a network the weights of one process: nothing to do if there is one.
+
+    Args:
+        model: the network.
+        comm_group: the processes.
+        src_rank: the number of the process that has the weights.
+        is_model_parallel: accepted for compatibility.
+        fuse_params: accepted for compatibility.
+
+    Examples:
+        >>> import oar
+        >>> from oar.distributed.parallel import sync_params_buffers
+        >>> sync_params_buffers(oar.nn.Linear(2, 1))
+    """
+    check_alone("sync_params_buffers", comm_group)
 
 
 class DataParallel(Layer):

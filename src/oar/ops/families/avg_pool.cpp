@@ -57,7 +57,7 @@ const OpDef avg_pool_op = {
         "math.prod((min(b, n) - max(a, 0)) if exclusive else min(b, e) - a for a, b, n, e in t)) for i in "
         "np.ndindex(*[len(l) for l in w]) for t in [[l[c] for l, c in zip(w, i)]]], f.dtype).reshape(*[len(l) for "
         "l in w], *f.shape[:2]), (-2, -1), (0, 1))))(np.moveaxis(x, -1, 1) if channels_last else x, [[(i * s - a, "
-        "i * s - a + k, n, n + b) for i in range((n + a + b - k + (s - 1 if ceil_mode else 0)) // s + 1)] for n, "
+        "i * s - a + k, n, n + b) for i in range(max((n + a + b - k + (s - 1 if ceil_mode else 0)) // s + 1, 1))] for n, "
         "a, b, k, s in zip((x.shape[1:-1] if channels_last else x.shape[2:]), padding[::2], padding[1::2], "
         "kernel_size, stride)])",
     .samples =
@@ -74,6 +74,8 @@ const OpDef avg_pool_op = {
                    IntVector{1, 0, 0, 0, 0, 1})
               .add(t({1, 3, 3, 2, 2}), IntVector{2, 2, 1}, IntVector{1, 1, 1},
                    IntVector{0, 1, 0, 0, 0, 0}, false, false, std::nullopt, true)
+              .add(t({1, 2, 5, 6}), IntVector{7, 7}, IntVector{7, 7}, IntVector{0, 0, 0, 0}, false,
+                   false)
               .add(t({0, 2, 4, 4}), IntVector{2, 2}, IntVector{2, 2}, IntVector{0, 0, 0, 0});
         },
     .onnx = "AveragePool",
@@ -117,7 +119,7 @@ const OpDef avg_pool_grad_op = {
         "np.ndindex(*[len(l) for l in w]) for t in [[l[c] for l, c in zip(w, i)]] for k in [(..., *[slice(max(a, "
         "0), max(min(b, n), 0)) for a, b, n, e in t])]], np.moveaxis(z, 1, -1) if channels_last else "
         "z)[1])(np.moveaxis(grad, -1, 1) if channels_last else grad, [[(i * s - a, i * s - a + k, n, n + b) for i "
-        "in range((n + a + b - k + (s - 1 if ceil_mode else 0)) // s + 1)] for n, a, b, k, s in "
+        "in range(max((n + a + b - k + (s - 1 if ceil_mode else 0)) // s + 1, 1))] for n, a, b, k, s in "
         "zip((x_shape[1:-1] if channels_last else x_shape[2:]), padding[::2], padding[1::2], kernel_size, "
         "stride)], np.zeros([x_shape[0], x_shape[-1], *x_shape[1:-1]] if channels_last else x_shape, grad.dtype))",
     .samples =
@@ -133,6 +135,8 @@ const OpDef avg_pool_grad_op = {
                    true, true, 2.5)
               .add(t({1, 2, 3, 2, 3}), IntVector{1, 2, 3, 4, 3}, IntVector{2, 2, 2},
                    IntVector{1, 2, 1}, IntVector{1, 0, 0, 0, 0, 1}, false, true, std::nullopt)
+              .add(t({1, 2, 1, 1}), IntVector{1, 2, 5, 6}, IntVector{7, 7}, IntVector{7, 7},
+                   IntVector{0, 0, 0, 0}, false, true, std::nullopt)
               .add(t({0, 2, 2, 2}), IntVector{0, 2, 4, 4}, IntVector{2, 2}, IntVector{2, 2},
                    IntVector{0, 0, 0, 0}, false, true, std::nullopt);
         },
@@ -255,7 +259,7 @@ const OpDef lp_pool_op = {
         "t])].sum(tuple(range(2, f.ndim))) / 1 for i in np.ndindex(*[len(l) for l in w]) for t in [[l[c] for l, c "
         "in zip(w, i)]]], f.dtype).reshape(*[len(l) for l in w], *f.shape[:2]), (-2, -1), (0, "
         "1))))(np.moveaxis(x, -1, 1) if data_format[-1] == 'C' else x, (lambda z: (lambda kk, ss: [[(i * s - a, i "
-        "* s - a + k, m, m + b) for i in range((m + a + b - k + (s - 1 if ceil_mode else 0)) // s + 1)] for m, "
+        "* s - a + k, m, m + b) for i in range(max((m + a + b - k + (s - 1 if ceil_mode else 0)) // s + 1, 1))] for m, "
         "(a, b), k, s in zip(z, [(0, 0)] * len(z) if padding_algorithm == 'VALID' else [(e // 2, e - e // 2) for "
         "m, k, s in zip(z, kk, ss) for e in [max((-(-m // s) - 1) * s + k - m, 0)]] if padding_algorithm == "
         "'SAME' else list(zip(padding[::2], padding[1::2])) if len(padding) == 2 * len(z) else [(e, e) for e in "
@@ -294,8 +298,8 @@ constexpr const char* kAvgReference =
     "f.ndim))) / math.prod((min(b, n) - max(a, 0)) if exclusive else min(b, e) - a for a, b, n, e in t) for i "
     "in np.ndindex(*[len(l) for l in w]) for t in [[l[c] for l, c in zip(w, i)]]], f.dtype).reshape(*[len(l) "
     "for l in w], *f.shape[:2]), (-2, -1), (0, 1))))(np.moveaxis(x, -1, 1) if data_format[-1] == 'C' else x, "
-    "(lambda z: (lambda kk, ss: [[(i * s - a, i * s - a + k, m, m + b) for i in range((m + a + b - k + (s - 1 "
-    "if ceil_mode else 0)) // s + 1)] for m, (a, b), k, s in zip(z, [(0, 0)] * len(z) if padding_algorithm == "
+    "(lambda z: (lambda kk, ss: [[(i * s - a, i * s - a + k, m, m + b) for i in range(max((m + a + b - k + (s - 1 "
+    "if ceil_mode else 0)) // s + 1, 1))] for m, (a, b), k, s in zip(z, [(0, 0)] * len(z) if padding_algorithm == "
     "'VALID' else [(e // 2, e - e // 2) for m, k, s in zip(z, kk, ss) for e in [max((-(-m // s) - 1) * s + k "
     "- m, 0)]] if padding_algorithm == 'SAME' else list(zip(padding[::2], padding[1::2])) if len(padding) == "
     "2 * len(z) else [(e, e) for e in (list(padding) * len(z))[:len(z)]], kk, ss)])((list(kernel_size) * "

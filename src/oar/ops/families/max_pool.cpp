@@ -57,7 +57,7 @@ const OpDef max_pool_op = {
         "f.ndim)))) for i in np.ndindex(*[len(l) for l in w]) for j in [tuple(slice(max(l[c][0], 0), min(l[c][1], "
         "l[c][2])) for l, c in zip(w, i))] for v in [f[(..., *j)]] for m in [v.max(tuple(range(2, "
         "f.ndim)))]])]))(np.moveaxis(x, -1, 1) if channels_last else x, [[(i * s - a, i * s - a + k, n, n + b) "
-        "for i in range((n + a + b - k + (s - 1 if ceil_mode else 0)) // s + 1)] for n, a, b, k, s in "
+        "for i in range(max((n + a + b - k + (s - 1 if ceil_mode else 0)) // s + 1, 1))] for n, a, b, k, s in "
         "zip((x.shape[1:-1] if channels_last else x.shape[2:]), padding[::2], padding[1::2], kernel_size, "
         "stride)])",
     .samples =
@@ -73,6 +73,7 @@ const OpDef max_pool_op = {
                    IntVector{0, 1, 0, 0, 1, 1})
               .add(distinct({1, 3, 3, 2, 2}), IntVector{2, 1, 2}, IntVector{1, 1, 1},
                    IntVector{0, 0, 0, 0, 0, 0}, false, true)
+              .add(distinct({1, 2, 3, 5}), IntVector{4, 6}, IntVector{3, 2}, IntVector{0, 0, 0, 0})
               .add(distinct({0, 2, 4, 4}), IntVector{2, 2}, IntVector{2, 2}, IntVector{0, 0, 0, 0});
         },
     .onnx = "MaxPool",
@@ -281,8 +282,8 @@ const OpDef max_pool_with_mask_op = {
         "f.ndim)))) for i in np.ndindex(*[len(l) for l in w]) for j in [tuple(slice(max(l[c][0], 0), min(l[c][1], "
         "l[c][2])) for l, c in zip(w, i))] for v in [f[(..., *j)]] for m in [v.max(tuple(range(2, "
         "f.ndim)))]])]))(np.moveaxis(x, -1, 1) if data_format[-1] == 'C' else x, (lambda z: (lambda kk, ss: [[(i "
-        "* s - a, i * s - a + k, m, m + b) for i in range((m + a + b - k + (s - 1 if ceil_mode else 0)) // s + "
-        "1)] for m, (a, b), k, s in zip(z, [(0, 0)] * len(z) if padding_algorithm == 'VALID' else [(e // 2, e - e "
+        "* s - a, i * s - a + k, m, m + b) for i in range(max((m + a + b - k + (s - 1 if ceil_mode else 0)) // s + "
+        "1, 1))] for m, (a, b), k, s in zip(z, [(0, 0)] * len(z) if padding_algorithm == 'VALID' else [(e // 2, e - e "
         "// 2) for m, k, s in zip(z, kk, ss) for e in [max((-(-m // s) - 1) * s + k - m, 0)]] if "
         "padding_algorithm == 'SAME' else list(zip(padding[::2], padding[1::2])) if len(padding) == 2 * len(z) "
         "else [(e, e) for e in (list(padding) * len(z))[:len(z)]], kk, ss)])((list(kernel_size) * "
@@ -418,8 +419,8 @@ constexpr const char* kMaxReference =
     "f.ndim)))) for i in np.ndindex(*[len(l) for l in w]) for j in [tuple(slice(max(l[c][0], 0), min(l[c][1], "
     "l[c][2])) for l, c in zip(w, i))] for v in [f[(..., *j)]] for m in [v.max(tuple(range(2, "
     "f.ndim)))]])]))(np.moveaxis(x, -1, 1) if data_format[-1] == 'C' else x, (lambda z: (lambda kk, ss: [[(i "
-    "* s - a, i * s - a + k, m, m + b) for i in range((m + a + b - k + (s - 1 if ceil_mode else 0)) // s + "
-    "1)] for m, (a, b), k, s in zip(z, [(0, 0)] * len(z) if padding_algorithm == 'VALID' else [(e // 2, e - e "
+    "* s - a, i * s - a + k, m, m + b) for i in range(max((m + a + b - k + (s - 1 if ceil_mode else 0)) // s + "
+    "1, 1))] for m, (a, b), k, s in zip(z, [(0, 0)] * len(z) if padding_algorithm == 'VALID' else [(e // 2, e - e "
     "// 2) for m, k, s in zip(z, kk, ss) for e in [max((-(-m // s) - 1) * s + k - m, 0)]] if "
     "padding_algorithm == 'SAME' else list(zip(padding[::2], padding[1::2])) if len(padding) == 2 * len(z) "
     "else [(e, e) for e in (list(padding) * len(z))[:len(z)]], kk, ss)])((list(kernel_size) * "

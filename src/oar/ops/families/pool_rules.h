@@ -48,6 +48,16 @@ inline ImageAxes image_axes(const Shape& x, bool channels_last) {
   return axes_of_rank(x.rank(), channels_last);
 }
 
+// Positions of a window along spatial axis i. As in Paddle, a window that is larger than the image and its padding by
+// less than a stride counts once and is cut at the edge.
+inline Dim pooled_count(Dim size, int64_t window, int64_t stride, Dim padding, bool ceil, size_t i,
+                        size_t spatial) {
+  const Dim room = size + padding - Dim(window);
+  const bool cut = room.is_known() && room.word() < 0 && room.word() > -stride;
+  if (cut && !(size == Dim(0))) return Dim(1);
+  return window_count(size, Dim(window), stride, padding, 1, ceil, i, spatial);
+}
+
 // The result of windows that slide over an image.
 template <class A>
 Shape pooled(const Shape& x, const A& a) {
@@ -57,8 +67,8 @@ Shape pooled(const Shape& x, const A& a) {
   check_padding(a.padding, axes.spatial);
   Shape sizes;
   for (size_t i = 0; i < axes.spatial; ++i)
-    sizes.push_back(window_count(axes.size(x, i), a.kernel_size[i], a.stride[i],
-                                 a.padding[2 * i] + a.padding[2 * i + 1], 1, a.ceil_mode, i,
+    sizes.push_back(pooled_count(axes.size(x, i), a.kernel_size[i], a.stride[i],
+                                 a.padding[2 * i] + a.padding[2 * i + 1], a.ceil_mode, i,
                                  axes.spatial));
   return axes.image(x[0], x[axes.channel()], sizes);
 }

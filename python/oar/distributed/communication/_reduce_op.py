@@ -1,0 +1,26 @@
+"""How a reduction combines what the processes have."""
+
+__all__ = ["ReduceOp", "check_op"]
+
+
+class ReduceOp:
+    """How a reduction combines what the processes have.
+
+    Examples:
+        >>> import oar
+        >>> oar.distributed.ReduceOp.SUM, oar.distributed.ReduceOp.AVG
+        (0, 4)
+    """
+
+    SUM = 0
+    MAX = 1
+    MIN = 2
+    PROD = 3
+    AVG = 4
+
+
+def check_op(function: str, op: int) -> int:
+    """``op`` if it is one of ``ReduceOp``; an error otherwise."""
+    if op not in (ReduceOp.SUM, ReduceOp.MAX, ReduceOp.MIN, ReduceOp.PROD, ReduceOp.AVG):
+        raise ValueError(f"[{function}] op must be one of ReduceOp (SUM, MAX, MIN, PROD, AVG), not {op!r}.")
+    return op

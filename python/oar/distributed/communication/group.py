@@ -1,0 +1,228 @@
+"""Groups of processes. Today a group has one process: this one."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from oar._C import Tensor
+from oar.distributed.environment import get_rank, get_world_size
+
+__all__ = [
+    "Group",
+    "barrier",
+    "check_alone",
+    "destroy_process_group",
+    "get_group",
+    "is_member",
+    "new_group",
+    "wait",
+]
+
+_groups: dict[int, Group] = {}
+
+
+class Group:
+    """Processes that talk to each other.
+
+    Args:
+        rank_in_group: the number of this process in the group; -1 if it is no member.
+        id: the number of the group.
+        ranks: the numbers of its processes.
+        pg: accepted for compatibility.
+        name: the name of the group.
+
+    Examples:
+        >>> import oar
+        >>> group = oar.distributed.new_group([0])
+        >>> group.rank, group.nranks, group.ranks
+        (0, 1, [0])
+    """
+
+    def __init__(self, rank_in_group: int, id: int, ranks: list[int], pg: Any = None, name: str | None = None) -> None:
+        self._rank_in_group = rank_in_group
+        self._id = id
+        self._ranks = list(ranks)
+        self._name = name
+
+    @property
+    def rank(self) -> int:
+        """The number of this process in the group; -1 if it is no member."""
+        return self._rank_in_group
+
+    @property
+    def ranks(self) -> list[int]:
+        """The numbers of the processes of the group."""
+        return self._ranks
+
+    @property
+    def nranks(self) -> int:
+        """How many processes the group has."""
+        return len(self._ranks)
+
+    @property
+    def world_size(self) -> int:
+        """How many processes the group has; -1 if this one is no member."""
+        return len(self._ranks) if self._rank_in_group >= 0 else -1
+
+    @property
+    def name(self) -> str | None:
+        """The name of the group."""
+        return self._name
+
+    @property
+    def id(self) -> int:
+        """The number of the group."""
+        return self._id
+
+    @property
+    def backend(self) -> str:
+        """The library that the processes talk through: none."""
+        return "UNDEFINED"
+
+    @property
+    def process_group(self) -> None:
+        """None: there is no library that processes talk through."""
+        return None
+
+    def is_member(self) -> bool:
+        """Whether this process has to talk to others of the group: never if there is only one."""
+        return self.rank >= 0 and self.nranks >= 2
+
+    def get_group_rank(self, rank: int) -> int:
+        """The number in this group of the process with the number ``rank``; -1 if it is no member."""
+        return self._ranks.index(rank) if rank in self._ranks else -1
+
+    def __repr__(self) -> str:
+        ranks = ", ".join(map(str, self.ranks))
+        return f"rank: {self.rank}, nranks: {self.nranks}, id: {self.id}, ranks: {ranks}; name: {self.name}"
+
+
+def check_alone(function: str, group: Group | None = None) -> None:
+    """Raises an error if ``function`` would have to talk to another process."""
+    count = get_world_size() if group is None else group.nranks
+    if count > 1:
+        raise NotImplementedError(f"[{function}] the group has {count} processes, and Oar does not connect processes "
+                                  "yet. hint: start one, without a launcher.")
+
+
+def is_member(group: Group | None) -> bool:
+    """Whether this process belongs to a group; warns if not, since the call does nothing then."""
+    if group is None or group.rank >= 0:
+        return True
+    warnings.warn(f"process {get_rank()} is not in group {group.name}: nothing is done", stacklevel=3)
+    return False
+
+
+def _get_global_group() -> Group:
+    """The group of all processes, by the name that Paddle's scripts use."""
+    group = get_group(0)
+    assert group is not None
+    return group
+
+
+def new_group(
+    ranks: list[int] | None = None, backend: str | None = None, timeout: Any = None, nccl_comm_init_option: int = 0,
+    nccl_config: Any = None,
+) -> Group:  # fmt: skip
+    """A group of processes.
+
+    Args:
+        ranks: the numbers of the processes; None means all.
+        backend: accepted for compatibility.
+        timeout: accepted for compatibility.
+        nccl_comm_init_option: accepted for compatibility.
+        nccl_config: accepted for compatibility.
+
+    Returns:
+        a group.
+
+    Examples:
+        >>> import oar
+        >>> oar.distributed.new_group([0]).nranks
+        1
+    """
+    members = list(range(get_world_size())) if ranks is None else sorted(ranks)
+    wrong = [rank for rank in members if not 0 <= rank < get_world_size()]
+    if wrong:
+        raise ValueError(f"[new_group] ranks {members} has {wrong}, but there {_are_processes()}. "
+                         "hint: pass numbers of processes that exist, or None for all.")
+    number = max(_groups, default=0) + 1
+    group = Group(members.index(get_rank()) if get_rank() in members else -1, number, members, name=f"_default_pg{number}")
+    check_alone("new_group", group)
+    _groups[number] = group
+    return group
+
+
+def _are_processes() -> str:
+    count = get_world_size()
+    return "is one process, with the number 0" if count == 1 else f"are {count} processes"
+
+
+def get_group(id: int = 0) -> Group | None:
+    """The group with a number.
+
+    Args:
+        id: the number; 0 is the group of all processes.
+
+    Returns:
+        the group, or None if there is no such group.
+
+    Examples:
+        >>> import oar
+        >>> group = oar.distributed.new_group()
+        >>> oar.distributed.get_group(group.id) is group
+        True
+    """
+    if id == 0 and 0 not in _groups:
+        _groups[0] = Group(get_rank(), 0, list(range(get_world_size())), name="_default_pg")
+    if id not in _groups:
+        warnings.warn(f"there is no group {id}", stacklevel=2)
+    return _groups.get(id)
+
+
+def destroy_process_group(group: Group | None = None) -> None:
+    """Removes a group.
+
+    Args:
+        group: the group; None removes all.
+
+    Examples:
+        >>> import oar
+        >>> oar.distributed.destroy_process_group(oar.distributed.new_group())
+    """
+    if group is None or group.id == 0:
+        _groups.clear()
+        return
+    if group.id not in _groups:
+        raise ValueError(f"[destroy_process_group] there is no group {group.id}; it was removed before. "
+                         "hint: pass a group of new_group once.")
+    del _groups[group.id]
+
+
+def barrier(group: Group | None = None) -> None:
+    """Waits until all processes of a group have come this far: at once if there is one.
+
+    Args:
+        group: the group; None means all processes.
+
+    Examples:
+        >>> import oar
+        >>> oar.distributed.barrier()
+    """
+    check_alone("barrier", group)
+
+
+def wait(tensor: Tensor, group: Group | None = None, use_calc_stream: bool = True) -> None:
+    """Waits until a tensor has been sent or received: at once if there is one process.
+
+    Args:
+        tensor: the tensor.
+        group: the group; None means all processes.
+        use_calc_stream: accepted for compatibility.
+
+    Examples:
+        >>> import oar
+        >>> oar.distributed.wait(oar.ones([2]))
+    """
+    check_alone("wait", group)

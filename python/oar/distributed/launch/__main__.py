@@ -1,0 +1,5 @@
+"""``python -m oar.distributed.launch script.py arguments ...``"""
+
+from oar.distributed.launch.main import launch
+
+launch()
