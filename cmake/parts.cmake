@@ -157,21 +157,23 @@ elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
   target_compile_options(oar_compiler PRIVATE -O1)
 endif()
 # Most of the time of a compilation goes into headers that all files include. The lists are files of their own, since Ninja does not
-# see that a list in a CMake file has changed.
-function(oar_precompile_headers target header)
+# see that a list in a CMake file has changed. They are included by a path relative to a folder: with a full path, CMake's file would
+# differ between checkouts, and ccache could not share objects.
+function(oar_precompile_headers target folder header)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT OAR_DEPLOY)
-    target_precompile_headers(${target} PRIVATE "${CMAKE_SOURCE_DIR}/${header}")
+    target_include_directories(${target} PRIVATE "${CMAKE_SOURCE_DIR}/${folder}")
+    target_precompile_headers(${target} PRIVATE "<${header}>")
     target_compile_options(${target} PRIVATE -fpch-preprocess -fpch-deps)  # ccache wants them
   endif()
 endfunction()
-oar_precompile_headers(oar_core cmake/precompiled/common.h)
+oar_precompile_headers(oar_core cmake precompiled/common.h)
 foreach(part IN ITEMS records runtime training compiler)
   if(TARGET oar_${part} AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT OAR_DEPLOY)
     target_precompile_headers(oar_${part} REUSE_FROM oar_core)
     target_compile_options(oar_${part} PRIVATE -fpch-preprocess -fpch-deps)
   endif()
 endforeach()
-oar_precompile_headers(oar_cpu cmake/precompiled/kernels.h)
+oar_precompile_headers(oar_cpu cmake precompiled/kernels.h)
 # What these include is compiled for another instruction set, or with other symbols.
 set(own_flags ${OAR_SOURCES_cpu})
 list(FILTER own_flags INCLUDE REGEX "_(avx512|amx|base)\\.cpp$")
