@@ -28,7 +28,7 @@ def nt_xent(one, two, temperature):
     views = paddle.concat([one, two])
     count = views.shape[0]
     similarity = paddle.einsum("id,jd->ij", views, views) * temperature.exp()
-    itself = paddle.eye(count, dtype="bool")
+    itself = paddle.eye(count, dtype="int32").astype("bool")
     similarity = paddle.masked_fill(similarity, itself, -1e9)
     partner = paddle.roll(paddle.arange(count), shifts=count // 2)
     return F.cross_entropy(similarity, partner)
@@ -60,7 +60,7 @@ def main():
         loss.backward()
         optimizer.step()
         losses.append(float(loss))
-    report(losses, temperature=encoder.temperature.exp())
+    report(losses, temperature=encoder.temperature.exp().item())
 
 
 if __name__ == "__main__":

@@ -27,13 +27,14 @@ class Detector(nn.Layer):
 
 
 def scenes(rng, dtype, count=4, most=3):
-    """Red and green squares: the image, their boxes (centre and size, as shares) and classes."""
+    """Red and green squares in different quarters: the image, their boxes (centre and size, as shares) and classes."""
     images = 0.2 * rng.rand(count, 3, SIZE, SIZE)
     boxes, labels = np.zeros((count, most, 4)), np.zeros((count, most), "int32")
     for n in range(count):
+        places = rng.permutation(4)
         for k in range(rng.randint(1, most + 1)):
             side, label = rng.randint(8, 28), rng.randint(CLASSES)
-            top, left = rng.randint(0, SIZE - side, 2)
+            top, left = 32 * (places[k] // 2) + rng.randint(33 - side), 32 * (places[k] % 2) + rng.randint(33 - side)
             images[n, label, top:top + side, left:left + side] += 0.8
             boxes[n, k] = np.array([left + side / 2, top + side / 2, side, side]) / SIZE
             labels[n, k] = label

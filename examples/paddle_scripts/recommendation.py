@@ -1,4 +1,4 @@
-"""DeepFM for click prediction: sparse embeddings, lazy Adam, the AUC metric and a DataLoader."""
+"""DeepFM for click prediction: sparse embeddings, Adagrad, the AUC metric and a DataLoader."""
 
 import numpy as np
 import paddle
@@ -45,7 +45,7 @@ def main():
     args = arguments(__doc__)
     model = DeepFM()
     same_start(args.weights, model=model)
-    optimizer = paddle.optimizer.Adam(learning_rate=0.01, parameters=model.parameters(), lazy_mode=True)
+    optimizer = paddle.optimizer.Adagrad(learning_rate=0.05, parameters=model.parameters(), initial_accumulator_value=0.01)
     dataset = TensorDataset([paddle.to_tensor(array) for array in clicks()])
     loader = DataLoader(dataset, batch_size=64, shuffle=True, drop_last=True)
     auc = paddle.metric.Auc(num_thresholds=1023)

@@ -4,7 +4,7 @@ import numpy as np
 import paddle
 import paddle.nn.functional as F
 from paddle import nn
-from paddle.io import DataLoader, Dataset
+from paddle.io import DataLoader, Dataset, DistributedBatchSampler
 
 from common import arguments, report, same_start
 
@@ -77,9 +77,13 @@ def main():
     same_start(args.weights, model=model)
     schedule = paddle.optimizer.lr.PolynomialDecay(0.02, decay_steps=150, power=0.9)
     optimizer = paddle.optimizer.Momentum(schedule, 0.9, parameters=model.parameters(), weight_decay=1e-4)
-    loader = DataLoader(Shapes(48, args.dtype), batch_size=4, shuffle=True, num_workers=2)
-    losses = []
+    dataset = Shapes(48, args.dtype)
+    sampler = DistributedBatchSampler(dataset, batch_size=4, shuffle=True)
+    loader = DataLoader(dataset, batch_sampler=sampler, num_workers=2)
+    losses, epoch = [], 0
     while len(losses) < args.steps:
+        sampler.set_epoch(epoch)
+        epoch += 1
         for image, mask in loader:
             logits = model(image)
             loss = dice_and_entropy(logits, mask)

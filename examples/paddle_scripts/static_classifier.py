@@ -6,24 +6,19 @@ import tempfile
 import numpy as np
 import paddle
 import paddle.nn.functional as F
-from paddle import static
+from paddle import nn, static
 
 from common import arguments, report
 
 CLASSES = 4
 
 
-def attr(name):
-    return paddle.ParamAttr(name=name)
-
-
 def network(image, label):
-    x = static.nn.conv2d(image, 8, 3, padding=1, act="relu", param_attr=attr("conv.w"), bias_attr=attr("conv.b"))
-    x = F.max_pool2d(x, 2)
-    x = static.nn.batch_norm(x, param_attr=attr("norm.w"), bias_attr=attr("norm.b"), moving_mean_name="norm.mean",
-                             moving_variance_name="norm.variance")
-    x = static.nn.fc(x, 32, activation="relu", weight_attr=attr("fc1.w"), bias_attr=attr("fc1.b"))
-    logits = static.nn.fc(x, CLASSES, weight_attr=attr("fc2.w"), bias_attr=attr("fc2.b"))
+    conv = nn.Conv2D(1, 8, 3, padding=1, weight_attr=paddle.ParamAttr(name="conv.w"), bias_attr=paddle.ParamAttr(name="conv.b"))
+    norm = nn.BatchNorm2D(8, weight_attr=paddle.ParamAttr(name="norm.w"), bias_attr=paddle.ParamAttr(name="norm.b"))
+    x = norm(F.max_pool2d(F.relu(conv(image)), 2))
+    x = static.nn.fc(x, 32, activation="relu", weight_attr=paddle.ParamAttr(name="fc1.w"), bias_attr=paddle.ParamAttr(name="fc1.b"))
+    logits = static.nn.fc(x, CLASSES, weight_attr=paddle.ParamAttr(name="fc2.w"), bias_attr=paddle.ParamAttr(name="fc2.b"))
     loss = F.cross_entropy(logits, label)
     accuracy = static.accuracy(F.softmax(logits), label, k=1)
     return logits, loss, accuracy

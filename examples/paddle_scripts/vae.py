@@ -1,10 +1,10 @@
-"""A variational autoencoder with paddle.distribution: Normal, Bernoulli, kl_divergence and an annealed bound."""
+"""A variational autoencoder with paddle.distribution: Normal, Independent, kl_divergence and an annealed bound."""
 
 import numpy as np
 import paddle
 import paddle.nn.functional as F
 from paddle import nn
-from paddle.distribution import Bernoulli, Independent, Normal, kl_divergence
+from paddle.distribution import Independent, Normal, kl_divergence
 
 from common import arguments, report, same_start
 
@@ -32,7 +32,7 @@ class VAE(nn.Layer):
     def forward(self, image, noise):
         posterior = self.encoder(image)
         code = posterior.loc + posterior.scale * noise
-        likelihood = Independent(Bernoulli(F.sigmoid(self.decoder(code)).clip(1e-4, 1 - 1e-4)), 1)
+        likelihood = Independent(Normal(F.sigmoid(self.decoder(code)), paddle.full([PIXELS], 0.3)), 1)
         prior = Normal(paddle.zeros_like(posterior.loc), paddle.ones_like(posterior.scale))
         return likelihood.log_prob(image), kl_divergence(posterior, prior).sum(axis=-1)
 
