@@ -17,7 +17,7 @@ class Detector(nn.Layer):
         layers, channels = [], 3
         for number in range(3):
             outputs = width * 2**number
-            layers += [nn.Conv2D(channels, outputs, 3, 2, 1), nn.BatchNorm2D(outputs), nn.Mish()]
+            layers += [nn.Conv2D(channels, outputs, 3, 2, 1, bias_attr=False), nn.BatchNorm2D(outputs), nn.Mish()]
             channels = outputs
         self.backbone = nn.Sequential(*layers)
         self.head = nn.Conv2D(channels, 3 * (5 + CLASSES), 1)

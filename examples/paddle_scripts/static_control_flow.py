@@ -18,9 +18,9 @@ def parameter(name, shape, scale=0.3):
 
 def same_start(path, program):
     if path and os.path.exists(path):
-        program.set_state_dict(paddle.load(path))
+        program.set_state_dict(paddle.load(path), static.global_scope())
     elif path:
-        paddle.save(program.state_dict("param"), path)
+        paddle.save(program.state_dict("param", static.global_scope()), path)
 
 
 def recurrent(sequence, length):
@@ -36,6 +36,7 @@ def recurrent(sequence, length):
         return t + 1, paddle.tanh(row @ outer + state @ inner + bias)
 
     start = paddle.zeros([8, WIDTH], dtype=sequence.dtype)
+    start.stop_gradient = False
     _, state = static.nn.while_loop(more, step, [paddle.zeros([1], dtype="int64"), start])
     return (state @ head).squeeze(-1), [inner, outer, bias, head]
 

@@ -44,7 +44,7 @@ def collate(samples):
 class Reader(nn.Layer):
     def __init__(self, width=16):
         super().__init__()
-        self.conv = nn.Sequential(nn.Conv2D(1, width, 3, padding=1), nn.BatchNorm2D(width), nn.PReLU(width), nn.MaxPool2D((2, 2)),
+        self.conv = nn.Sequential(nn.Conv2D(1, width, 3, padding=1, bias_attr=False), nn.BatchNorm2D(width), nn.PReLU(width), nn.MaxPool2D((2, 2)),
                                   nn.Conv2D(width, width, (4, 3), padding=(0, 1)), nn.Swish())
         self.rnn = nn.SimpleRNN(width, width, direction="bidirect", activation="tanh")
         self.out = nn.Linear(2 * width, LETTERS + 1)
