@@ -20,7 +20,7 @@ def up(inputs, outputs):
 
 def down(inputs, outputs):
     return [nn.Conv2D(inputs, outputs, 4, 2, 1, weight_attr=normal(), bias_attr=False),
-            nn.BatchNorm2D(outputs), nn.LeakyReLU(0.2)]
+            nn.BatchNorm2D(outputs), nn.LeakyReLU(0.25)]
 
 
 class Generator(nn.Layer):
@@ -37,7 +37,7 @@ class Generator(nn.Layer):
 class Discriminator(nn.Layer):
     def __init__(self):
         super().__init__()
-        self.body = nn.Sequential(nn.Conv2D(1, WIDTH, 4, 2, 1, weight_attr=normal()), nn.LeakyReLU(0.2),
+        self.body = nn.Sequential(nn.Conv2D(1, WIDTH, 4, 2, 1, weight_attr=normal()), nn.LeakyReLU(0.25),
                                   *down(WIDTH, 2 * WIDTH), nn.Flatten(), nn.Linear(2 * WIDTH * 16, 1))
 
     def forward(self, image):

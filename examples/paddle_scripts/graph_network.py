@@ -34,7 +34,7 @@ class GraphAttention(nn.Layer):
     def forward(self, x, source, target):
         h = self.linear(x).reshape([-1, self.heads, self.width])
         alpha_source, alpha_target = (h * self.of_source).sum(-1), (h * self.of_target).sum(-1)
-        scores = F.leaky_relu(geometric.send_uv(alpha_source, alpha_target, source, target, message_op="add"), 0.2)
+        scores = F.leaky_relu(geometric.send_uv(alpha_source, alpha_target, source, target, message_op="add"), 0.25)
         highest = geometric.segment_max(scores, target)
         weights = paddle.exp(scores - paddle.gather(highest, target))
         weights = weights / paddle.gather(geometric.segment_sum(weights, target), target)

@@ -94,7 +94,7 @@ def main():
     same_start(args.weights, model=model)
     optimizer = paddle.optimizer.Adam(
         learning_rate=paddle.optimizer.lr.ExponentialDecay(5e-3, gamma=0.999), parameters=model.parameters(),
-        grad_clip=nn.ClipGradByNorm(clip_norm=1.0))
+        grad_clip=nn.ClipGradByGlobalNorm(clip_norm=1.0))
     rng = np.random.RandomState(7)
     losses = []
     for _ in range(args.steps):

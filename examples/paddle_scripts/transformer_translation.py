@@ -60,7 +60,7 @@ class Translator(nn.Layer):
         return F.linear(out, self.embedding.weight.t())
 
 
-def smoothed_loss(logits, target, epsilon=0.1):
+def smoothed_loss(logits, target, epsilon=0.125):
     labels = F.label_smooth(F.one_hot(target, WORDS).astype(logits.dtype), epsilon=epsilon)
     losses = F.cross_entropy(logits, labels, soft_label=True, reduction="none").squeeze(-1)
     counted = (target != PAD).astype(logits.dtype)

@@ -49,7 +49,7 @@ def main():
     args = arguments(__doc__)
     model = VAE()
     same_start(args.weights, model=model)
-    optimizer = paddle.optimizer.Adamax(learning_rate=5e-3, parameters=model.parameters())
+    optimizer = paddle.optimizer.Adamax(learning_rate=5e-3, beta1=0.875, parameters=model.parameters())
     rng = np.random.RandomState(6)
     losses, divergences = [], []
     for step in range(args.steps):

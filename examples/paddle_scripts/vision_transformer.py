@@ -94,7 +94,7 @@ def main():
     losses = []
     for _ in range(args.steps):
         image, label = (paddle.to_tensor(part) for part in blobs(rng, args.dtype))
-        loss = F.cross_entropy(model(image), label, label_smoothing=0.1)
+        loss = F.cross_entropy(model(image), label, label_smoothing=0.125)
         loss.backward()
         optimizer.step()
         optimizer.clear_grad()
