@@ -66,7 +66,16 @@ def _bfloat16_bits(array: np.ndarray) -> np.ndarray:
 
 
 def array_to_tensor(array: np.ndarray, dtype: str | None = None) -> Tensor:
-    """A tensor with the values of an array, or with its bits for dtypes that NumPy lacks; uint16 alone means bfloat16."""
+    """A tensor with the values of an array, or with its bits for dtypes that NumPy lacks, in static mode too; uint16 alone means bfloat16."""
+    if oar.in_dynamic_mode():
+        return _tensor_with_values(array, dtype)
+    from oar.static.program import written_elsewhere
+
+    with written_elsewhere():
+        return _tensor_with_values(array, dtype)
+
+
+def _tensor_with_values(array: np.ndarray, dtype: str | None) -> Tensor:
     array = np.asarray(array)
     if dtype in PACKED_DTYPES:
         return from_bits(array, dtype)

@@ -10,6 +10,7 @@ import oar
 from oar import _C
 from oar._C import Tensor
 from oar._lazy import np
+from oar.framework.parameter import dtype_name
 from oar.optimizer.lr import LRScheduler
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def set_learning_rate(variable: Tensor, rate: float) -> None:
     """Writes a learning rate to the global scope, if a startup program has run there."""
     scope = oar.static.global_scope()
     if scope.find_var(variable.name):
-        scope._set(variable.name, np.array(rate, dtype="float32"))
+        scope._set(variable.name, np.array(rate, dtype=dtype_name(variable.dtype)))
 
 
 def feed_learning_rate(optimizer: Optimizer, scope: Any) -> None:
@@ -67,7 +68,7 @@ def feed_learning_rate(optimizer: Optimizer, scope: Any) -> None:
         return
     for factor, tensor in optimizer._lr_tensors.items():
         if is_variable(tensor):
-            scope._set(tensor.name, np.array(optimizer.get_lr() * factor, dtype="float32"))
+            scope._set(tensor.name, np.array(optimizer.get_lr() * factor, dtype=dtype_name(tensor.dtype)))
 
 
 def startup_value(param: Tensor) -> Tensor:

@@ -8,10 +8,12 @@ parameters has gradients, so they are built once and kept.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable
 from typing import Any
 
 from oar._C import Tensor
+from oar._lazy import np
 from oar.framework.parameter import dtype_name
 from oar.regularizer import L2Decay
 
@@ -55,6 +57,22 @@ def decay_of(param: Tensor, group_decay: Any, fused_l2: bool) -> tuple[float, An
 def is_half(param: Tensor) -> bool:
     """Whether a parameter is kept in a 16-bit float."""
     return dtype_name(param.dtype) in _HALF
+
+
+def number_dtype(param: Tensor) -> str:
+    """The dtype of the single numbers that the update of a parameter works with, such as the learning rate."""
+    return "float64" if dtype_name(param.dtype) == "float64" else "float32"
+
+
+@functools.lru_cache(maxsize=256)
+def single(coefficient: float) -> float:
+    """A coefficient rounded to float32, as Paddle's updates take it in float64 too: so the curves of both agree."""
+    return float(np.float32(coefficient))
+
+
+def singles(options: dict[str, Any]) -> tuple[float, float, float]:
+    """Both betas and epsilon, rounded like that."""
+    return single(options["beta1"]), single(options["beta2"]), single(options["epsilon"])
 
 
 def build(

@@ -11,9 +11,10 @@ from oar import _C
 from oar._C import Tensor
 from oar._lazy import np
 from oar.framework import unique_name
+from oar.framework.parameter import dtype_name
 from oar.framework.persistent import persistent
 from oar.optimizer._in_program import is_variable
-from oar.optimizer._plan import Bucket
+from oar.optimizer._plan import Bucket, number_dtype, single
 from oar.optimizer._rows import RowUpdate, has_sparse_gradient, merged_rows
 from oar.optimizer.lr import LRScheduler
 from oar.optimizer.optimizer import Optimizer, _DecoupledDecay
@@ -52,12 +53,12 @@ class _Clock:
     programs always.
     """
 
-    def __init__(self, steps: float, betas: tuple[float, float], name: str) -> None:
+    def __init__(self, steps: float, betas: tuple[float, float], dtype: str, name: str) -> None:
         self.steps = persistent(lambda: oar.full([], steps, dtype="float32"), name)
         self._powers: Tensor | None = None
         if oar.in_dynamic_mode():
             self._betas = oar.to_tensor(np.array(betas, dtype="float64")).to(oar.get_device())
-            self._powers = oar.zeros([2], dtype="float32")
+            self._powers = oar.zeros([2], dtype=dtype)
         self.seen = False
 
     def moved(self) -> None:
@@ -195,7 +196,7 @@ class Adam(Optimizer):
         return int(float(clock.steps))
 
     def _power_tensor(self, stem: str, param: Tensor) -> Tensor:
-        return persistent(lambda: oar.ones([1], dtype="float32"), self._state_name(stem, param))
+        return persistent(lambda: oar.ones([1], dtype=number_dtype(param)), self._state_name(stem, param))
 
     def _describe(self, param: Tensor, options: dict[str, Any]) -> tuple[float, Any, Hashable]:
         decay, regularizer, _ = super()._describe(param, options)
@@ -208,7 +209,7 @@ class Adam(Optimizer):
             if not self._share_a_clock(names):
                 name = unique_name.generate_for(bucket.params[0], f"{names[0]}_steps")
                 betas = (bucket.options["beta1"], bucket.options["beta2"])
-                self._start_clock(names, _Clock(float(bucket.extra[1]), betas, name))
+                self._start_clock(names, _Clock(float(bucket.extra[1]), betas, number_dtype(bucket.params[0]), name))
 
     def _share_a_clock(self, names: list[str]) -> bool:
         """Whether these parameters share one clock, which no other parameter has."""
@@ -302,7 +303,8 @@ class Adam(Optimizer):
                 self._clocks[names[0]].set(counts[names[0]])
             else:
                 for name in names:
-                    self._start_clock([name], _Clock(float(counts[name]), betas[name], f"{name}_steps"))
+                    dtype = dtype_name(self._powers[name][0].dtype)
+                    self._start_clock([name], _Clock(float(counts[name]), betas[name], dtype, f"{name}_steps"))
 
     set_dict = set_state_dict
     load_state_dict = set_state_dict
@@ -371,5 +373,5 @@ class AdamW(_DecoupledDecay, Adam):
 
     def _describe(self, param: Tensor, options: dict[str, Any]) -> tuple[float, Any, Hashable]:
         decays = self._apply_decay_param_fun is None or self._apply_decay_param_fun(param.name)
-        coefficient = float(options["weight_decay"] or 0.0) if decays else 0.0
+        coefficient = single(float(options["weight_decay"] or 0.0)) if decays else 0.0
         return 0.0, None, (coefficient, self._count(param))

@@ -12,6 +12,7 @@ from oar import _C
 from oar._C import Tensor
 from oar._lazy import np
 from oar.framework import unique_name
+from oar.framework.parameter import dtype_name
 from oar.framework.persistent import persistent
 from oar.nn import _path
 from oar.nn.clip import ClipGradBase
@@ -163,7 +164,7 @@ class Optimizer(OptimizerState):
                     if _in_program.is_variable(tensor):
                         _in_program.set_learning_rate(tensor, rate * factor)
                     else:
-                        tensor.set_value(np.array(rate * factor, dtype="float32"))
+                        tensor.set_value(np.array(rate * factor, dtype=dtype_name(tensor.dtype)))
 
     def _lr_tensor(self, factor: float) -> Tensor:
         if factor not in self._lr_tensors:
@@ -172,7 +173,8 @@ class Optimizer(OptimizerState):
 
     def _make_lr_tensor(self, factor: float) -> None:
         name = unique_name.generate("learning_rate")
-        self._lr_tensors[factor] = persistent(lambda: oar.full([], self.get_lr() * factor, dtype="float32"), name)
+        dtype = max((_plan.number_dtype(param) for param in self._flat), default="float32")  # float64 if one is
+        self._lr_tensors[factor] = persistent(lambda: oar.full([], self.get_lr() * factor, dtype=dtype), name)
 
     def _make_lasting(self, make: Callable[[], None]) -> None:
         """Makes state that lives on from step to step: not a part of a program that is being captured."""
