@@ -262,9 +262,8 @@ void profiled(const Launch& launch, Args args, const std::vector<oar_tensor*>& o
   const InLayer layer(launch.layer ? launch.layer : current_layer());
   ProfiledCall timed(*launch.op, args);
   {
-    std::optional<timeline::Span> kernel;
-    if (launch.kernel)
-      kernel.emplace(timeline::Kind::Kernel, timeline::kept(launch.kernel->name));
+    std::optional<ProfiledKernel> kernel;
+    if (launch.kernel) kernel.emplace(*launch.op, *launch.kernel);
     run();
   }
   std::vector<Tensor> results;

@@ -31,6 +31,15 @@ class ProfiledCall {
   const Op& op_;
 };
 
+// Times a kernel that computes a call.
+class ProfiledKernel {
+ public:
+  ProfiledKernel(const Op& op, const oar_kernel& kernel);
+
+ private:
+  timeline::Span span_;
+};
+
 // Are the calls of this thread timed?
 inline bool profiling() { return (t_layers.on & ~t_layers.off & kProfile) != 0; }
 
