@@ -1,10 +1,11 @@
 // Profiles, the path of the layer that runs, and anomaly mode.
+#include "oar/ops/core/profile.h"
+
 #include <unordered_map>
 
 #include "common.h"
 #include "frames.h"
 #include "oar/autograd/origin.h"
-#include "oar/ops/core/profile.h"
 #include "oar/ops/core/work.h"
 
 namespace oar::python {

@@ -267,8 +267,7 @@ void profiled(const Launch& launch, Args args, const std::vector<oar_tensor*>& o
     run();
   }
   std::vector<Tensor> results;
-  for (oar_tensor* t : outputs)
-    results.push_back(Tensor::share(static_cast<TensorImpl*>(t)));
+  for (oar_tensor* t : outputs) results.push_back(Tensor::share(static_cast<TensorImpl*>(t)));
   timed.note_results(args, results);
 }
 

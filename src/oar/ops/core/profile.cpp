@@ -43,8 +43,7 @@ void ProfiledCall::note_results(Args args, TensorList results) {
 
 // A device's kernels of different ops may have the same name.
 ProfiledKernel::ProfiledKernel(const Op& op, const oar_kernel& kernel)
-    : span_(timeline::Kind::Kernel,
-            timeline::kept(format("{} ({})", op.name(), kernel.name))) {}
+    : span_(timeline::Kind::Kernel, timeline::kept(format("{} ({})", op.name(), kernel.name))) {}
 
 void install_profile_layer() { install_layer(kProfile, profile_layer); }
 

@@ -446,11 +446,12 @@ void check_finite(const Op& op, const Outputs& outputs) {
   for (const Tensor& t : outputs) {
     if (!is_differentiable(t.dtype()) || !t.device().is_cpu()) continue;
     for (const std::complex<double>& v : t.to_vector<std::complex<double>>())
-      user_check(std::isfinite(v.real()) && std::isfinite(v.imag()), ErrorKind::Runtime,
-                 "the result of {} ({}) holds NaN or infinity{}{}.\nhint: The flag check_nan_inf turns "
-                 "this check on.",
-                 op.name(), t.describe(), current_layer() ? ", in the layer " : "",
-                 to_string(current_layer()));
+      user_check(
+          std::isfinite(v.real()) && std::isfinite(v.imag()), ErrorKind::Runtime,
+          "the result of {} ({}) holds NaN or infinity{}{}.\nhint: The flag check_nan_inf turns "
+          "this check on.",
+          op.name(), t.describe(), current_layer() ? ", in the layer " : "",
+          to_string(current_layer()));
   }
 }
 }  // namespace
