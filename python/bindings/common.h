@@ -57,6 +57,8 @@ inline void check(int status) {
 
 // Sets the Python exception for the C++ exception being handled.
 void set_python_error();
+// Inside a handler: adds a note to the error, if it is a Python exception.
+void add_note(const char* text);
 
 // Runs the body; a C++ exception becomes a Python one and null.
 template <class F>

@@ -98,18 +98,6 @@ std::vector<SourceLine> users_lines() {
   return lines;
 }
 
-void add_note(const char* text) {
-  if (!Py_IsInitialized()) return;
-  const GilHold gil;
-  if (!PyErr_Occurred()) return;
-  PyObject *type, *value, *trace;
-  PyErr_Fetch(&type, &value, &trace);
-  PyErr_NormalizeException(&type, &value, &trace);
-  const Ref done(value ? PyObject_CallMethod(value, "add_note", "s", text) : nullptr);
-  if (!done) PyErr_Clear();  // the note is lost, the exception is not
-  PyErr_Restore(type, value, trace);
-}
-
 namespace {
 
 // What oar._signature says; empty if it cannot.

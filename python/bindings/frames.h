@@ -16,8 +16,6 @@ bool is_users_file(std::string_view path);
 SourceLine users_line();
 // All of them, outermost first.
 std::vector<SourceLine> users_lines();
-// Adds a note to the exception that is set, if one is.
-void add_note(const char* text);
 
 // An op as the user called it: functions of the package call other ops than their names say.
 struct CalledOp {

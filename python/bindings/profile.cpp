@@ -1,10 +1,11 @@
 // Profiles, the path of the layer that runs, and anomaly mode.
+#include "oar/ops/core/profile.h"
+
 #include <unordered_map>
 
 #include "common.h"
 #include "frames.h"
 #include "oar/autograd/origin.h"
-#include "oar/ops/core/profile.h"
 #include "oar/ops/core/work.h"
 
 namespace oar::python {
@@ -78,6 +79,8 @@ int see_frame(PyObject*, PyFrameObject* frame, int what, PyObject*) {
 
 // ---- start and stop --------------------------------------------------------------------------
 
+bool g_sees_frames = false;  // else the profile function of the interpreter is not ours
+
 // profile_start(shapes, memory, flops, python, most_events)
 PyObject* profile_start(PyObject*, PyObject* args) {
   int shapes, memory, flops, python;
@@ -90,6 +93,7 @@ PyObject* profile_start(PyObject*, PyObject* args) {
     options.flops = flops ? flops_of : nullptr;
     options.most_events = static_cast<size_t>(most);
     start_profile(options);
+    g_sees_frames = python != 0;
     if (python) PyEval_SetProfile(see_frame, nullptr);
     return Ref::borrow(Py_None).release();
   });
@@ -118,7 +122,7 @@ PyObject* row_of(const Event& e, Texts& texts) {
 // ([(kind, name, begin, end, thread, depth, operands, layer, range type, bytes, live bytes, flops)], dropped, start)
 PyObject* profile_stop(PyObject*, PyObject*) {
   return guarded([&] {
-    PyEval_SetProfile(nullptr, nullptr);
+    if (std::exchange(g_sees_frames, false)) PyEval_SetProfile(nullptr, nullptr);
     const timeline::Recording recording = stop_profile();
     Texts texts;
     Ref list = checked(PyList_New(static_cast<Py_ssize_t>(recording.events.size())));

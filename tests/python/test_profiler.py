@@ -344,7 +344,7 @@ def test_the_report_has_everything(tmp_path):
     page = (tmp_path / "report.html").read_text()
     assert page.count("</script>") == 1 and "/*DATA*/" not in page
     data = json.loads(page.split("const data = ", 1)[1].split(";\nconst $", 1)[0])
-    assert data["peak"] > 0 and data["memory"] and data["steps"] == 3
+    assert data["peak"] > 0 and data["memory"] and len(data["steps"]) == 2
     layers = {row[0] for row in data["layers"]}
     assert {"net", "net.blocks.0", "net.head"} <= layers
     frames = {flame["title"]: flame["root"] for flame in data["flames"]}

@@ -579,4 +579,8 @@ def __getattr__(name: str):
         from oar.static import scope
 
         return getattr(scope, name)
+    if name in ("TracerEventType", "TracerMemEventType"):
+        from oar.profiler import event_types
+
+        return getattr(event_types, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -121,15 +121,12 @@ def _own_name(layer: Any) -> str:
 
 def _name_below(parent: Any, layer: Any) -> str | None:
     """The name of a layer in the layer that calls it; None if it is not a part of it."""
-    for _ in range(2):
-        names = _names.get(parent)
-        if names is not None:
-            found = names.get(id(layer))
-            if found is not None and found[0]() is layer:
-                return found[1]
-        # Not known yet, or layers were added since.
-        _names[parent] = {id(one): (weakref.ref(one), name) for name, one in parent.named_sublayers()}
-    return None
+    found = _names.get(parent, {}).get(id(layer))
+    if found is None or found[0]() is not layer:  # not known yet, or layers were added since
+        names = {id(one): (weakref.ref(one), name) for name, one in parent.named_sublayers()}
+        _names[parent] = names
+        found = names.get(id(layer))
+    return found[1] if found is not None else None
 
 
 def enter(layer: Any) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from oar.profiler.event_types import TracerEventType
-from oar.profiler.result import HostNode
+from oar.profiler.profiler_statistic import walk
 
 __all__ = ["LayerRow", "layer_rows"]
 
@@ -38,7 +38,7 @@ class LayerRow:
         return self.path.count(".")
 
 
-def outermost_ops(root: HostNode) -> Iterator[tuple[HostNode, bool]]:
+def outermost_ops(root: Any) -> Iterator[tuple[Any, bool]]:
     """The ops of a thread that no other op contains, each with whether it is part of a backward."""
     stack = [(root, False)]
     while stack:
@@ -65,22 +65,22 @@ def _rows_by_path(trees: dict[str, Any]) -> dict[str, LayerRow]:
 
     for root in trees.values():
         for op, backward in outermost_ops(root):
-            path = op.layer or OUTSIDE
-            mine, spent = row(path), op.end_ns - op.start_ns
+            layer, flops = getattr(op, "layer", ""), getattr(op, "flops", 0)  # a tree from elsewhere has none
+            mine, spent = row(layer or OUTSIDE), op.end_ns - op.start_ns
             mine.calls += 1
-            mine.flops += op.flops
+            mine.flops += flops
             if backward:
                 mine.backward_ns += spent
             else:
                 mine.forward_ns += spent
-            changes = [m.increase_bytes for node in op.walk() for m in node.mem_node]
+            changes = [m.increase_bytes for node in (op, *walk(op)) for m in node.mem_node]
             allocated = sum(change for change in changes if change > 0)
             mine.allocated_bytes += allocated
             mine.kept_bytes += sum(changes)
-            for around in parents_of(op.layer) if op.layer else (OUTSIDE,):
+            for around in parents_of(layer) if layer else (OUTSIDE,):
                 outer = row(around)
                 outer.total_ns += spent
-                outer.total_flops += op.flops
+                outer.total_flops += flops
                 outer.total_allocated_bytes += allocated
     return rows
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from enum import Enum
@@ -13,7 +14,7 @@ from oar.profiler.statistic_helper import intersection_ranges, merge_ranges, mer
 __all__ = ["DistributedSummary", "EventSummary", "MemorySummary", "SortedKeys", "StatisticData", "TimeRangeSummary"]
 
 _PHASES = (TracerEventType.Dataloader, TracerEventType.Forward, TracerEventType.Backward, TracerEventType.Optimization)
-_COMMUNICATION_OPS = ("allreduce", "broadcast", "rpc")
+_COMMUNICATION_OP = re.compile(r"(c_)?(all_?reduce|broadcast|rpc)(_(sum|max|min|prod|avg))?")
 _COMMUNICATION_KERNELS = ("nccl", "xccl")
 _MOVES_MEMORY = ("memcpy", "memorycopy", "memset")
 
@@ -148,7 +149,7 @@ class DistributedSummary:
     def _add(self, node: Any) -> None:
         name = node.name.lower()
         communicates = node.type is TracerEventType.Communication or (
-            node.type is TracerEventType.Operator and any(op in name for op in _COMMUNICATION_OPS)
+            node.type is TracerEventType.Operator and _COMMUNICATION_OP.fullmatch(name) is not None
         )
         if communicates:
             self.cpu_communication_range.append((node.start_ns, node.end_ns))
@@ -314,7 +315,8 @@ class MemorySummary:
                 self._add_record(owner, memory)
             for child in node.children_node:
                 inner = child.type in (TracerEventType.OperatorInner, TracerEventType.Kernel)
-                stack.append((child, owner if inner else child.name))
+                works = getattr(child, "is_worker", False)  # it has the name of its op
+                stack.append((child, owner if inner and not works else child.name))
 
     def _add_record(self, name: str, memory: Any) -> None:
         reserved = memory.type in (TracerMemEventType.ReservedAllocate, TracerMemEventType.ReservedFree)

@@ -132,6 +132,12 @@ def _layer_table(trees: dict[str, HostNode]) -> list[list[Any]]:
              r.total_flops, r.total_allocated_bytes, r.kept_bytes] for r in layer_rows(trees)[:_MOST_ROWS]]  # fmt: skip
 
 
+def _step_times(trees: dict[str, HostNode]) -> list[float]:
+    """Milliseconds of each step that did something: a profiler that stops begins another one before."""
+    steps = [node for root in trees.values() for node in root.walk() if node.type is TracerEventType.ProfileStep]
+    return [_duration(step) / 1e6 for step in steps if any(n.type is TracerEventType.Operator for n in step.walk())]
+
+
 def report_data(result: ProfilerResult) -> dict[str, Any]:
     """What the page shows, as plain values."""
     trees = result.get_data()
@@ -142,7 +148,7 @@ def report_data(result: ProfilerResult) -> dict[str, Any]:
     flames = [_flame("Layers", _layer_frames(trees), elapsed), _flame("Calls", _call_frames(trees), elapsed)]
     return {
         "elapsed": elapsed / 1e6,
-        "steps": phases["ProfileStep"].call if "ProfileStep" in phases else 0,
+        "steps": _step_times(trees),
         "phases": [[name, item.cpu_time / 1e6, item.call] for name, item in phases.items() if name != "ProfileStep"],
         "ops": _item_rows(events.items),
         "kernels": _item_rows(events.kernel_items),

@@ -296,10 +296,11 @@ bool holds_nan(const Tensor& t) {
 
 void check_gradients(const Node& node, TensorList grads) {
   for (size_t i = 0; i < grads.size(); ++i)
-    user_check(!holds_nan(grads[i]), ErrorKind::Runtime,
-               "the backward of {} returned NaN as the gradient of its tensor input {} ({}).\nhint: "
-               "Anomaly mode makes this an error; set_detect_anomaly(True, check_nan=False) does not.",
-               node.name(), i, grads[i].describe());
+    user_check(
+        !holds_nan(grads[i]), ErrorKind::Runtime,
+        "the backward of {} returned NaN as the gradient of its tensor input {} ({}).\nhint: "
+        "Anomaly mode makes this an error; set_detect_anomaly(True, check_nan=False) does not.",
+        node.name(), i, grads[i].describe());
 }
 
 // As run_node, for a node that knows where its call was made: errors say so.
@@ -379,8 +380,7 @@ void BackwardRun::execute() {
   const KeepsGraph keeps(options_.retain_graph || options_.create_graph);
   const AutocastPause pause;  // a derivative is in the types of the call that it belongs to
   std::optional<timeline::Span> span;
-  if (profiling())
-    span.emplace(timeline::Kind::Range, "backward", timeline::RangeType::Backward);
+  if (profiling()) span.emplace(timeline::Kind::Range, "backward", timeline::RangeType::Backward);
   Patience patience;
   while (!ready_.empty()) {
     patience.look();

@@ -35,7 +35,8 @@ inline constinit std::atomic<uint8_t> origins{0};
 }  // namespace detail
 
 inline bool keeps_origins() {
-  return (detail::origins.load(std::memory_order_relaxed) & (detail::kLayers | detail::kLines)) != 0;
+  return (detail::origins.load(std::memory_order_relaxed) & (detail::kLayers | detail::kLines)) !=
+         0;
 }
 inline bool checks_nan() {
   return (detail::origins.load(std::memory_order_relaxed) & detail::kCheckNan) != 0;

@@ -25,7 +25,7 @@ struct HostLanguage {
   SourceLine (*current_line)() = nullptr;
   // The lines of the user's code that run, outermost first.
   std::vector<SourceLine> (*current_lines)() = nullptr;
-  // Adds a text to the error that the language is about to raise, if one is pending.
+  // Inside a handler: adds a text to the error that is handled, if it is the language's own.
   void (*add_note)(const char* text) = nullptr;
   // Prints the lines that run to fd, inside a signal handler: it must not allocate or lock.
   void (*print_lines)(int fd) = nullptr;

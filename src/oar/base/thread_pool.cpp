@@ -92,7 +92,8 @@ std::int64_t ParallelJob::claim(int thread) {
 }
 
 void ParallelJob::work(int thread) {
-  if (thread > 0 && timeline::is_running()) [[unlikely]] {  // the caller's own part is in its kernel
+  if (thread > 0 && timeline::is_running())
+      [[unlikely]] {  // the caller's own part is in its kernel
     const InLayer layer(layer_);
     const timeline::Span span(timeline::Kind::Work, op_ ? timeline::kept(op_) : "");
     return work_untimed(thread);

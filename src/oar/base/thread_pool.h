@@ -39,8 +39,8 @@ class ParallelJob {
   static constexpr std::int64_t kMostBits = 64;
   const std::int64_t count_;
   const FunctionRef<void(std::int64_t)> task_;
-  const char* const op_;  // the caller's, so that errors and crashes in a worker name it
-  const LayerPath layer_;                // the caller's, for profiles
+  const char* const op_;   // the caller's, so that errors and crashes in a worker name it
+  const LayerPath layer_;  // the caller's, for profiles
   std::atomic<std::uint64_t> begun_{0};  // a bit per task, or their number if there are more
   std::atomic<bool> failed_{false};
   std::exception_ptr error_;

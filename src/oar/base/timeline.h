@@ -57,8 +57,8 @@ enum class RangeType : uint8_t {
 };
 
 struct Event {
-  const char* name = "";      // lives for ever
-  const char* operands = "";  // "float32[4, 4], float32[4]"
+  const char* name = "";             // lives for ever
+  const char* operands = "";         // "float32[4, 4], float32[4]"
   int64_t begin_ns = 0, end_ns = 0;  // since the start
   int64_t bytes = 0;                 // Memory: the change
   int64_t live = 0;                  // Memory: bytes in use after it

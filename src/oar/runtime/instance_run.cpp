@@ -262,14 +262,12 @@ void profiled(const Launch& launch, Args args, const std::vector<oar_tensor*>& o
   const InLayer layer(launch.layer ? launch.layer : current_layer());
   ProfiledCall timed(*launch.op, args);
   {
-    std::optional<timeline::Span> kernel;
-    if (launch.kernel)
-      kernel.emplace(timeline::Kind::Kernel, timeline::kept(launch.kernel->name));
+    std::optional<ProfiledKernel> kernel;
+    if (launch.kernel) kernel.emplace(*launch.op, *launch.kernel);
     run();
   }
   std::vector<Tensor> results;
-  for (oar_tensor* t : outputs)
-    results.push_back(Tensor::share(static_cast<TensorImpl*>(t)));
+  for (oar_tensor* t : outputs) results.push_back(Tensor::share(static_cast<TensorImpl*>(t)));
   timed.note_results(args, results);
 }
 

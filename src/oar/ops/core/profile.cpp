@@ -46,6 +46,10 @@ void ProfiledCall::note_results(Args args, TensorList results) {
     span_.event.flops = flops(op_, args, results);
 }
 
+// A device's kernels of different ops may have the same name.
+ProfiledKernel::ProfiledKernel(const Op& op, const oar_kernel& kernel)
+    : span_(timeline::Kind::Kernel, timeline::kept(format("{} ({})", op.name(), kernel.name))) {}
+
 void install_profile_layer() { install_layer(kProfile, profile_layer); }
 
 void profile_this_thread() {

@@ -31,6 +31,15 @@ class ProfiledCall {
   const Op& op_;
 };
 
+// Times a kernel that computes a call.
+class ProfiledKernel {
+ public:
+  ProfiledKernel(const Op& op, const oar_kernel& kernel);
+
+ private:
+  timeline::Span span_;
+};
+
 OAR_FAST_TLS inline thread_local bool t_profiled = false;
 // Are the calls of this thread timed?
 inline bool profiling() { return t_profiled && (t_layers.on & ~t_layers.off & kProfile) != 0; }

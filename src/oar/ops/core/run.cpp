@@ -37,10 +37,10 @@ void run_untimed(const oar_kernel& kernel, KernelCall& call) {
   check_status(kernel.run(&call), {});
 }
 
-void run_accepted(const oar_kernel& kernel, KernelCall& call) {
+void run_accepted(const Op& op, const oar_kernel& kernel, KernelCall& call) {
   if (!profiling()) [[likely]]
     return run_untimed(kernel, call);
-  const timeline::Span span(timeline::Kind::Kernel, timeline::kept(kernel.name));
+  const ProfiledKernel timed(op, kernel);
   run_untimed(kernel, call);
 }
 
@@ -64,7 +64,7 @@ bool run_kernel(const Op& op, Args args, Outputs& outputs, Device device, std::s
     if (const QueueHooks* hooks = queue_hooks()) [[unlikely]]
       hooks->before_launch(op, args);
     if (trace) std::fprintf(stderr, "dispatch: %s: %s\n", op.name().c_str(), kernel->name);
-    run_accepted(*kernel, call);
+    run_accepted(op, *kernel, call);
     return true;
   }
   if (trace && op.def().decompose)
@@ -239,7 +239,7 @@ void launch(const Op& op, const oar_kernel& kernel, Args args, const Outputs& ou
   for (const Tensor& t : outputs) raw.push_back(t.impl());
   KernelCall call = call_on(args, raw, device);
   call.context = kernel.context;
-  run_accepted(kernel, call);
+  run_accepted(op, kernel, call);
 }
 
 std::optional<Device> moved_to(const Op& op, Args args) {
@@ -447,11 +447,12 @@ void check_finite(const Op& op, const Outputs& outputs) {
   for (const Tensor& t : outputs) {
     if (!is_differentiable(t.dtype()) || !t.device().is_cpu()) continue;
     for (const std::complex<double>& v : t.to_vector<std::complex<double>>())
-      user_check(std::isfinite(v.real()) && std::isfinite(v.imag()), ErrorKind::Runtime,
-                 "the result of {} ({}) holds NaN or infinity{}{}.\nhint: The flag check_nan_inf turns "
-                 "this check on.",
-                 op.name(), t.describe(), current_layer() ? ", in the layer " : "",
-                 to_string(current_layer()));
+      user_check(
+          std::isfinite(v.real()) && std::isfinite(v.imag()), ErrorKind::Runtime,
+          "the result of {} ({}) holds NaN or infinity{}{}.\nhint: The flag check_nan_inf turns "
+          "this check on.",
+          op.name(), t.describe(), current_layer() ? ", in the layer " : "",
+          to_string(current_layer()));
   }
 }
 }  // namespace
