@@ -74,7 +74,10 @@ _OWN = {
     "bicubic_interp_v2": ("resample",),
     "trilinear_interp_v2": ("resample",),
     "elementwise_pow": ("pow",),
+    "scatter": ("scatter",),
 }
+# Oar's ops behind EXTRA_BLACK_LIST.
+ALWAYS_FULL = frozenset(own for name in EXTRA_BLACK_LIST for own in _OWN[name])
 
 
 def own_names(names: Iterable[str]) -> set[str]:

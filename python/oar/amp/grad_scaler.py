@@ -194,7 +194,7 @@ class AmpScaler:
 
     def _unscaled(self, grads: list[Any]) -> Tensor:
         """Whether gradients are not all finite; they are divided by the scale."""
-        from oar.static.amp_nn import check_finite_and_unscale
+        from oar.static.amp.amp_nn import check_finite_and_unscale
 
         with oar.no_grad():
             values = [grad.value() if grad.is_selected_rows() else grad for grad in grads]
