@@ -299,8 +299,9 @@ PyObject* result_dtypes(PyObject* self, PyObject*) {
     const Program& program = builder_of(self)->program();
     Ref list = checked(PyList_New(0));
     for (const Instruction& i : program.body.instructions) {
-      const Ref dtype = i.results.empty() ? Ref(Py_NewRef(Py_None))
-                                          : checked(wrap_dtype(program.type_of(i.results[0]).dtype));
+      const Ref dtype = i.results.empty()
+                            ? Ref(Py_NewRef(Py_None))
+                            : checked(wrap_dtype(program.type_of(i.results[0]).dtype));
       check(PyList_Append(list.get(), dtype.get()));
     }
     return list.release();
