@@ -336,6 +336,9 @@ PyObject* met_sizes(PyObject* self, void*) {
 PyObject* named(PyObject* self, PyObject*) {
   return guarded([&] { return wrap_list(builder_of(self)->named()); });
 }
+PyObject* held(PyObject* self, PyObject*) {
+  return guarded([&] { return wrap_list(builder_of(self)->held()); });
+}
 PyObject* trained_variables(PyObject* self, PyObject*) {
   return guarded([&] { return wrap_list(builder_of(self)->trained_variables()); });
 }
@@ -413,6 +416,7 @@ PyMethodDef kMethods[] = {
     {"text", text, METH_NOARGS, "The program as text."},
     {"calls", calls, METH_NOARGS, "The calls so far."},
     {"named", named, METH_NOARGS, "The variables that have names."},
+    {"held", held, METH_NOARGS, "The variables that Python has objects for."},
     {"trained_variables", trained_variables, METH_NOARGS,
      "The persistable variables that require a gradient."},
     {"outputs", outputs, METH_NOARGS, "Outputs of the program that it began with."},

@@ -227,8 +227,7 @@ def test_derivatives_of_a_guarded_layer():
     made = Guarded()(oar.zeros([2]))
     with pytest.raises(RuntimeError, match=r"\[sqrt_grad\]"):
         made.sum().backward()
-    oar.amp._watch.settings.forced = 0
-    oar.amp._watch.refresh()
+    assert np.isinf(oar.log(oar.zeros([1])).numpy()).all()  # the check has ended
 
 
 def test_a_guarded_layer_needs_a_tensor():

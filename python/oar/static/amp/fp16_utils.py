@@ -129,8 +129,8 @@ def cast_model_to_fp16(
     """
     dtype = get_low_precision_dtypestr(dest_type)
     lists = AutoMixedPrecisionLists(dtype=dtype) if amp_lists is None else amp_lists
-    sources = {*(p.name for p in program.all_parameters()), *program._builder.input_names, *program._builder.state_names}
-    targets = [v for v in program.list_vars() if v.name not in sources and oar.is_floating_point(v)]
+    given = {*(p.name for p in program.all_parameters()), *program._builder.input_names, *program._builder.state_names}
+    targets = [v for v in program._builder.held() if v.name not in given and oar.is_floating_point(v)]
     return cast_variables(program, targets, lists, dtype, level, use_promote, use_fp16_guard)
 
 

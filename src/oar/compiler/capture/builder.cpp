@@ -172,6 +172,10 @@ std::vector<Tensor> Builder::named() const {
   return handles([](const Tensor& t) { return !name_of(t).empty(); });
 }
 
+std::vector<Tensor> Builder::held() const {
+  return handles([](const Tensor& t) { return t->python != nullptr; });
+}
+
 std::vector<Tensor> Builder::trained_variables() const {
   return handles([](const Tensor& t) { return t.has(kPersistable) && t.has(kRecording); });
 }

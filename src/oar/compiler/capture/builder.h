@@ -85,6 +85,8 @@ class Builder : public Capture {
   std::vector<Constant> constants() const;
   // The handles that have names, in the order of their creation.
   std::vector<Tensor> named() const;
+  // … that the host language has an object for.
+  std::vector<Tensor> held() const;
   // … that are persistable and require a gradient.
   std::vector<Tensor> trained_variables() const;
 
