@@ -175,3 +175,22 @@ def test_mistakes(case):
     call, error, text = BAD[case]
     with pytest.raises(error, match=text):
         call()
+
+
+def test_states_of_masters_have_the_names_of_paddle():
+    with oar.utils.unique_name.guard():
+        net = nn.Linear(2, 1)
+    optimizer = oar.optimizer.AdamW(0.1, parameters=net.parameters(), multi_precision=True)
+    net.bfloat16()
+    net(oar.ones([1, 2]).astype("bfloat16")).sum().backward()
+    optimizer.step()
+    state = optimizer.state_dict()
+    assert state["master_weights"]["linear_0.w_0"].name == "linear_0.w_0_fp32_master_0"
+    assert {"linear_0.w_0_fp32_master_0_moment1_0", "linear_0.b_0_fp32_master_0_beta2_pow_acc_0"} <= set(state)
+    # What was saved in float32 goes on in 16 bits.
+    plain = {key.replace("_fp32_master_0", ""): value for key, value in state.items() if key != "master_weights"}
+    other = oar.optimizer.AdamW(0.1, parameters=net.parameters(), multi_precision=True)
+    other.set_state_dict(plain)
+    other.step()
+    moments = [value for key, value in other.state_dict().items() if "moment1" in key]
+    assert len(moments) == 2 and all(float(value.abs().sum()) > 0 for value in moments)

@@ -43,8 +43,8 @@ def refresh() -> None:
     """Switches the watch on or off, after a change of flags or settings."""
     _C.watch_calls(_called if _counting() or _checking() else None)
     if not _checking():
-        for remembered in _made:
-            remembered.clear()
+        _made[0].clear()
+        _made[1].clear()
 
 
 def _counting() -> bool:

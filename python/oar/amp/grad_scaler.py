@@ -57,13 +57,15 @@ class AmpScaler:
         self._use_dynamic_loss_scaling = self._enable and bool(use_dynamic_loss_scaling)
         self._init_loss_scaling = init_loss_scaling if self._enable else 1.0
         self._scale: Tensor | None = None
+        self._incr_ratio, self._decr_ratio = incr_ratio, decr_ratio
+        self._incr_every_n_steps, self._decr_every_n_nan_or_inf = incr_every_n_steps, decr_every_n_nan_or_inf
         if not self._enable:
             return
         self._check_scale(init_loss_scaling)
-        self._incr_ratio = self._checked_ratio("incr_ratio", incr_ratio)
-        self._decr_ratio = self._checked_ratio("decr_ratio", decr_ratio)
-        self._incr_every_n_steps = self._checked_count("incr_every_n_steps", incr_every_n_steps)
-        self._decr_every_n_nan_or_inf = self._checked_count("decr_every_n_nan_or_inf", decr_every_n_nan_or_inf)
+        self._checked_ratio("incr_ratio", incr_ratio)
+        self._checked_ratio("decr_ratio", decr_ratio)
+        self._checked_count("incr_every_n_steps", incr_every_n_steps)
+        self._checked_count("decr_every_n_nan_or_inf", decr_every_n_nan_or_inf)
         # Tensors, so that a captured step reads and writes them as an eager one does.
         self._scale = self._lasting("loss_scaling", init_loss_scaling, "float32")
         self._good_steps = self._lasting("num_good_steps", 0, "int32")
@@ -196,6 +198,7 @@ class AmpScaler:
         """Whether gradients are not all finite; they are divided by the scale."""
         from oar.static.amp.amp_nn import check_finite_and_unscale
 
+        assert self._scale is not None
         with oar.no_grad():
             values = [grad.value() if grad.is_selected_rows() else grad for grad in grads]
             return check_finite_and_unscale(values, self._scale)[1]

@@ -328,13 +328,16 @@ class Optimizer(OptimizerState):
         ]
         self._buckets = _plan.build(members, self._describe)
         for bucket in self._buckets:
-            if self._multi_precision and _plan.is_half(bucket.params[0]):
+            if self._has_master(bucket.params[0]):
                 bucket.master = [self._master_weight(param) for param in bucket.params]
             for name in self._state_names:
                 bucket.state[name] = [self._state_tensor(name, param) for param in bucket.params]
         self._signature = signature
         self._state_loaded = False
         self._warn_of_new_states()
+
+    def _has_master(self, param: Tensor) -> bool:
+        return self._multi_precision and _plan.is_half(param)
 
     def _master_weight(self, param: Tensor) -> Tensor:
         master = self._master_weights.get(param.name)
