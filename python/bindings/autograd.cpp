@@ -239,9 +239,8 @@ Ref operands_of(const WatchedReturn& call) {
   for (const Tensor& t : call.cotangents)
     if (t.defined()) add("grad", t);
   for (size_t i = 0; i < call.args.size(); ++i)
-    for_each_tensor(call.args.subspan(i, 1), [&](const Tensor& t) {
-      add(call.op->schema().parameters[i].name.c_str(), t);
-    });
+    for_each_tensor(call.args.subspan(i, 1),
+                    [&](const Tensor& t) { add(call.op->schema().parameters[i].name.c_str(), t); });
   return list;
 }
 

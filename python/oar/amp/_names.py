@@ -33,4 +33,14 @@ def older_names(name: str, operands: list[tuple[str, Any]]) -> list[str]:
 
 def matches(name: str, listed: frozenset[str]) -> bool:
     """Whether a call is one of a list of names, of either generation."""
-    return name in listed or name.removesuffix("_") in listed or older_name(name) in listed
+    return name in listed or name.removesuffix("_") in _own(listed)
+
+
+@functools.cache
+def _own(listed: frozenset[str]) -> frozenset[str]:
+    """What Oar calls the ops of a list, and their derivatives."""
+    from oar.amp.amp_lists import own_names
+
+    forward = {name for name in listed if not name.endswith("_grad")}
+    backward = {name.removesuffix("_grad") for name in listed - forward}
+    return frozenset(own_names(forward)) | {f"{name}_grad" for name in own_names(backward)}

@@ -43,8 +43,8 @@ def refresh() -> None:
     """Switches the watch on or off, after a change of flags or settings."""
     _C.watch_calls(_called if _counting() or _checking() else None)
     if not _checking():
-        for remembered in _made:
-            remembered.clear()
+        _made[0].clear()
+        _made[1].clear()
 
 
 def _counting() -> bool:
@@ -123,6 +123,9 @@ def _check(name: str, operands: list[tuple[str, Tensor]], results: list[Any], pl
         if not report(name, place.layer, result, numbers, level, settings.output_dir):
             continue
         if level == 0 and numbers.bad:
+            if backward and settings.forced:  # what follows in this backward, and would end the check, does not run
+                settings.forced = 0
+                refresh()
             raise RuntimeError(_message(name, operands, result, position, len(results), numbers, place, backward))
 
 
@@ -176,7 +179,7 @@ def report(name: str, label: str, tensor: Any, numbers: Numbers, level: int, out
     if not (numbers.bad or overflows or level >= 3):
         return False
     found = f"num_nan={numbers.nan}, num_inf={numbers.inf}, " if numbers.bad else ""
-    line = (f"[PRECISION] {'[ERROR] ' if numbers.bad else ''}in [device={tensor.place.__class__.__name__.removesuffix('Place').lower()}, "
+    line = (f"[PRECISION] {'[ERROR] ' if numbers.bad else ''}in [device={str(tensor.place).removeprefix('Place(').removesuffix(')')}, "
             f"op={name}, tensor={label}, dtype={_SHORT.get(dtype, dtype)}], numel={numbers.count}, {found}num_zero={numbers.zero}, "
             f"max={numbers.most:e}, min={numbers.least:e}, mean={numbers.mean:e}")
     if not output_dir:

@@ -13,7 +13,7 @@ __all__ = ["black_list", "own_names", "white_list"]
 # Products: faster in 16 bits, and exact enough.
 WHITE_LIST = {
     "conv2d", "einsum", "matmul", "matmul_v2", "max_pool2d_with_index", "mul", "fused_gemm_epilogue",
-    "fused_rotary_position_embedding", "flash_attn",
+    "fused_rotary_position_embedding", "flash_attn", "linear_v2",
 }  # fmt: skip
 
 ONLY_FP16_WHITE_LIST = {
@@ -30,6 +30,7 @@ FP16_BLACK_LIST = {
     "reciprocal", "rsqrt", "pow", "square", "reduce_sum", "mean", "reduce_mean", "reduce_prod", "cumprod", "cumsum",
     "dist", "pnorm", "frobenius_norm", "renorm", "group_norm", "layer_norm", "softmax", "softmin", "softplus",
     "log_softmax", "softmax_with_cross_entropy", "sigmoid_cross_entropy_with_logits", "c_softmax_with_cross_entropy",
+    "c_softmax_with_multi_label_cross_entropy",
     "cross_entropy", "cross_entropy2", "nll_loss", "huber_loss", "triplet_margin_loss", "log_loss", "hsigmoid_loss",
     "margin_cross_entropy",
 }  # fmt: skip
@@ -48,6 +49,7 @@ _OWN = {
     "matmul_v2": ("matmul", "linear"),
     "mul": ("matmul", "linear"),
     "fused_gemm_epilogue": ("linear",),
+    "linear_v2": ("linear",),
     "depthwise_conv2d": ("conv2d",),
     "conv2d": ("conv1d", "conv2d"),
     "flash_attn": ("scaled_dot_product_attention", "attention"),
@@ -72,7 +74,10 @@ _OWN = {
     "bicubic_interp_v2": ("resample",),
     "trilinear_interp_v2": ("resample",),
     "elementwise_pow": ("pow",),
+    "scatter": ("scatter",),
 }
+# Oar's ops behind EXTRA_BLACK_LIST.
+ALWAYS_FULL = frozenset(own for name in EXTRA_BLACK_LIST for own in _OWN[name])
 
 
 def own_names(names: Iterable[str]) -> set[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeVar
 
 from oar import _C
-from oar.amp.amp_lists import EXTRA_BLACK_LIST, own_names
+from oar.amp.amp_lists import ALWAYS_FULL, own_names
 
 __all__ = [
     "amp_global_state", "amp_guard", "amp_state", "auto_cast", "autocast", "get_autocast_cpu_dtype", "get_autocast_dtype",
@@ -108,13 +108,9 @@ def _lists(white: Iterable[str] | None, black: Iterable[str] | None) -> tuple[li
     if both:
         raise ValueError(f"[auto_cast] {', '.join(sorted(both))}: in custom_white_list and in custom_black_list. Remove it from "
                          "one of them.")
-    low, full = own_names(given_low), own_names(given_full)
-    return sorted(low - full), sorted((_always_full() - low) | full)
-
-
-@functools.cache
-def _always_full() -> frozenset[str]:
-    return frozenset(own_names(EXTRA_BLACK_LIST))
+    low = own_names(given_low) if given_low else set()
+    full = own_names(given_full) if given_full else set()
+    return sorted(low - full), sorted((ALWAYS_FULL - low) | full)
 
 
 def amp_state() -> dict[str, object] | None:
@@ -131,7 +127,7 @@ def amp_state() -> dict[str, object] | None:
     enabled, dtype, low, full, level, promote = _C.get_autocast()
     if not enabled:
         return None
-    return {"enable": True, "custom_white_list": set(low), "custom_black_list": set(full) - _always_full(), "level": level,
+    return {"enable": True, "custom_white_list": set(low), "custom_black_list": set(full) - ALWAYS_FULL, "level": level,
             "dtype": dtype, "use_promote": promote}
 
 

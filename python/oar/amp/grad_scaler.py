@@ -57,19 +57,23 @@ class AmpScaler:
         self._use_dynamic_loss_scaling = self._enable and bool(use_dynamic_loss_scaling)
         self._init_loss_scaling = init_loss_scaling if self._enable else 1.0
         self._scale: Tensor | None = None
+        self._incr_ratio, self._decr_ratio = incr_ratio, decr_ratio
+        self._incr_every_n_steps, self._decr_every_n_nan_or_inf = incr_every_n_steps, decr_every_n_nan_or_inf
         if not self._enable:
             return
         self._check_scale(init_loss_scaling)
-        self._incr_ratio = self._checked_ratio("incr_ratio", incr_ratio)
-        self._decr_ratio = self._checked_ratio("decr_ratio", decr_ratio)
-        self._incr_every_n_steps = self._checked_count("incr_every_n_steps", incr_every_n_steps)
-        self._decr_every_n_nan_or_inf = self._checked_count("decr_every_n_nan_or_inf", decr_every_n_nan_or_inf)
+        self._checked_ratio("incr_ratio", incr_ratio)
+        self._checked_ratio("decr_ratio", decr_ratio)
+        self._checked_count("incr_every_n_steps", incr_every_n_steps)
+        self._checked_count("decr_every_n_nan_or_inf", decr_every_n_nan_or_inf)
         # Tensors, so that a captured step reads and writes them as an eager one does.
         self._scale = self._lasting("loss_scaling", init_loss_scaling, "float32")
         self._good_steps = self._lasting("num_good_steps", 0, "int32")
         self._bad_steps = self._lasting("num_bad_steps", 0, "int32")
         self._found_inf = self._lasting("found_inf", False, "bool")
-        self._stages: dict[int, OptimizerState] = {}
+        # Of each optimizer: its id, what was done, and whether its gradients were not finite. A new tuple each time: a captured
+        # step leaves it as it was.
+        self._stages: tuple[tuple[int, OptimizerState, Tensor | None], ...] = ()
         self._warned = False
 
     @staticmethod
@@ -102,6 +106,12 @@ class AmpScaler:
 
     # steps -------------------------------------------------------------------------------------
 
+    def _stage(self, optimizer: Any) -> OptimizerState:
+        return next((stage for key, stage, _ in self._stages if key == id(optimizer)), OptimizerState.INIT)
+
+    def _set_stage(self, optimizer: Any, stage: OptimizerState, found: Tensor | None = None) -> None:
+        self._stages = (*(row for row in self._stages if row[0] != id(optimizer)), (id(optimizer), stage, found))
+
     def scale(self, var: Tensor) -> Tensor:
         """Multiply a loss by the scale.
 
@@ -121,6 +131,9 @@ class AmpScaler:
             raise TypeError(f"[{self._name()}.scale] var should be a Tensor, the loss, but received {type(var).__name__}.")
         if self._enable and self._use_dynamic_loss_scaling and _C.last_autocast_dtype() == "bfloat16":
             self._switch_off()
+        return self._scaled(var)
+
+    def _scaled(self, var: Tensor) -> Tensor:
         if not self._enable or self._scale is None:
             return var
         scale = self._scale if len(var.shape) else oar.reshape(self._scale, [])
@@ -157,33 +170,35 @@ class AmpScaler:
             return optimizer.minimize(*args, **kwargs)
         if not oar.in_dynamic_mode():
             return self._append_update(optimizer, *args, **kwargs)
-        if self._stages.get(id(optimizer), OptimizerState.INIT) is OptimizerState.INIT:
+        if self._stage(optimizer) is OptimizerState.INIT:
             self._unscale(optimizer)
-        result = self._guarded(optimizer, lambda: optimizer.minimize(*args, **kwargs))
+        stepped = self._step_if_finite(optimizer)
         if self._use_dynamic_loss_scaling:
             self._update()
-        self._stages.clear()
-        return (None, None) if result is None else result
+        self._stages = ()
+        return ([], optimizer.backward(*args, **kwargs)) if stepped else (None, None)
 
     def _unscale(self, optimizer: Any) -> None:
         """Divide the gradients of an optimizer's parameters by the scale, and note whether all are finite."""
         if not self._enable:
             return
         optimizer = _plain(optimizer)
-        stage = self._stages.get(id(optimizer), OptimizerState.INIT)
+        stage = self._stage(optimizer)
         if stage is OptimizerState.UNSCALED:
             raise RuntimeError(f"[{self._name()}] unscale_() has already been called on this optimizer since the last update(). Call "
                                "update() after each step.")
         if stage is OptimizerState.STEPPED:
             raise RuntimeError(f"[{self._name()}] unscale_() is being called after step(). Call it before, or update() between.")
         grads = [param.grad for param in _parameters(optimizer) if param.grad is not None]
-        self._note(self._unscaled(grads), first=not self._stages)
-        self._stages[id(optimizer)] = OptimizerState.UNSCALED
+        found = self._unscaled(grads)
+        self._note(found, first=not self._stages)
+        self._set_stage(optimizer, OptimizerState.UNSCALED, found)
 
     def _unscaled(self, grads: list[Any]) -> Tensor:
         """Whether gradients are not all finite; they are divided by the scale."""
-        from oar.static.amp_nn import check_finite_and_unscale
+        from oar.static.amp.amp_nn import check_finite_and_unscale
 
+        assert self._scale is not None
         with oar.no_grad():
             values = [grad.value() if grad.is_selected_rows() else grad for grad in grads]
             return check_finite_and_unscale(values, self._scale)[1]
@@ -191,18 +206,20 @@ class AmpScaler:
     def _note(self, found: Tensor, first: bool) -> None:
         # Of several optimizers that share a step, one may have found something that the scale must follow.
         with oar.no_grad():
-            self._found_now = found
             _C.ops.copy_into(self._found_inf, found if first else oar.logical_or(self._found_inf, found))
 
-    def _guarded(self, optimizer: Any, step: Any) -> Any:
-        """Takes a step unless the gradients that were unscaled last were not finite. Eager mode reads one bool."""
-        if _C.is_capturing():
-            with optimizer._unless(self._found_now):
-                return step()
-        if bool(self._found_now):
+    def _step_if_finite(self, optimizer: Any) -> bool:
+        """Takes a step unless the gradients of the optimizer are not finite. Eager mode reads one bool; a program
+        takes the step, and keeps what was before where they were not finite."""
+        found = next(found for key, _, found in self._stages if key == id(optimizer))
+        if _C.is_capturing() and type(optimizer).step is oar.optimizer.Optimizer.step:
+            optimizer._step_unless(found)
+            return True
+        if bool(found):
             self._report()
-            return None
-        return step()
+            return False
+        optimizer.step()
+        return True
 
     def _report(self) -> None:
         if self._warned or self._scale is None or not self._use_dynamic_loss_scaling or float(self._scale) >= 1.0:
@@ -235,18 +252,23 @@ class AmpScaler:
     def _append_update(self, optimizer: Any, loss: Tensor, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """The same in a static program: backward, unscaling, the guarded update and the scale's."""
         params_grads = optimizer.backward(loss, *args, **kwargs)
+        return self._append_guarded(optimizer, params_grads), params_grads
+
+    def _append_guarded(self, optimizer: Any, params_grads: list[tuple[Tensor, Tensor]]) -> list[Any]:
+        from oar.optimizer._in_program import append_update
+
         if not params_grads:
-            return [], params_grads
+            return []
+
         program = oar.static.default_main_program()
         with program._role("update"):
             found = self._unscaled([grad for _, grad in params_grads])
             self._note(found, first=True)
-        with optimizer._unless(found):
-            ops = optimizer.apply_gradients(params_grads)
+        ops = append_update(optimizer, params_grads, found)
         if self._use_dynamic_loss_scaling:
             with program._role("update"):
                 self._update()
-        return ops, params_grads
+        return ops
 
     # settings ----------------------------------------------------------------------------------
 
@@ -526,15 +548,15 @@ class GradScaler(AmpScaler):
         optimizer = _plain(optimizer)
         if not self._enable:
             return optimizer.step()
-        stage = self._stages.get(id(optimizer), OptimizerState.INIT)
+        stage = self._stage(optimizer)
         if stage is OptimizerState.STEPPED:
             raise RuntimeError("[GradScaler] step() has already been called since the last update(). Call update() after each step.")
         if stage is OptimizerState.INIT:
             self._unscale(optimizer)
-        self._guarded(optimizer, optimizer.step)
-        self._stages[id(optimizer)] = OptimizerState.STEPPED
+        self._step_if_finite(optimizer)
+        self._set_stage(optimizer, OptimizerState.STEPPED)
         if not self._use_dynamic_loss_scaling:
-            self._stages.clear()
+            self._stages = ()
         return None
 
     def update(self) -> None:
@@ -549,7 +571,7 @@ class GradScaler(AmpScaler):
         """
         if self._enable and self._use_dynamic_loss_scaling:
             self._update()
-            self._stages.clear()
+            self._stages = ()
 
     def unscale_(self, optimizer: Any) -> None:
         """Divide the gradients of an optimizer's parameters by the scale: to look at them, or to clip them, before ``step``.

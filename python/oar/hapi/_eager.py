@@ -61,10 +61,10 @@ class BatchRunner:
             raise AssertionError(f"[Model.prepare] level O2 works with ClipGradByNorm and ClipGradByGlobalNorm, but the "
                                  f"optimizer has {type(clip).__name__}. Use one of those, or level O1.")
 
-    def _autocast(self) -> Any:
+    def _autocast(self, level: str) -> Any:
         if self._amp_level == "O0":
             return contextlib.nullcontext()
-        return oar.amp.auto_cast(level=self._amp_level, **self._amp_lists)
+        return oar.amp.auto_cast(level=level, **self._amp_lists)
 
     # batches -----------------------------------------------------------------------------------
 
@@ -77,9 +77,10 @@ class BatchRunner:
         model.network.train()
         model.mode = "train"
         inputs, labels = to_tensors(inputs), to_tensors(labels)
-        with self._autocast():
+        with self._autocast(self._amp_level):
             outputs = self._forward("train_batch", inputs, labels)
-        losses = self._losses("train_batch", outputs, inputs, labels)
+        with self._autocast("O1"):  # losses are delicate: float32 at every level
+            losses = self._losses("train_batch", outputs, inputs, labels)
         total = losses[0] if len(losses) == 1 else oar.add_n(losses)
         if self._amp_level == "O0":
             total.backward()

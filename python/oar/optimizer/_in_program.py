@@ -37,8 +37,10 @@ def append_backward(
     return params_grads
 
 
-def append_update(optimizer: Optimizer, params_grads: Sequence[tuple[Tensor, Tensor]]) -> list[Any]:
-    """Appends the update of parameters to their program; returns its ops."""
+def append_update(
+    optimizer: Optimizer, params_grads: Sequence[tuple[Tensor, Tensor]], unless: Tensor | None = None
+) -> list[Any]:
+    """Appends the update of parameters to their program; returns its ops. Runs where ``unless`` is true change nothing."""
     program = oar.static.default_main_program()
     if not params_grads:
         return []
@@ -51,7 +53,7 @@ def append_update(optimizer: Optimizer, params_grads: Sequence[tuple[Tensor, Ten
     given = {id(param): grad for param, grad in params_grads}
     before = program.num_ops()
     with program._role("update"), oar.no_grad():
-        optimizer._update([given.get(id(param)) for param in optimizer._flat])
+        optimizer._update([given.get(id(param)) for param in optimizer._flat], unless)
     return program.global_block().ops[before:]
 
 

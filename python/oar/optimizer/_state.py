@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,6 +15,9 @@ from oar.framework import unique_name
 from oar.framework._misfits import Misfits, shape_of
 from oar.framework.persistent import persistent
 from oar.optimizer.lr import LRScheduler
+
+# In the names of states that belong to a master weight. They may have been saved without one, in float32.
+_MASTER = re.compile(r"_fp32_master_\d+")
 
 
 class OptimizerState:
@@ -33,12 +37,15 @@ class OptimizerState:
     _state_names: tuple[str, ...]
     _initial_state: Callable[[str, Tensor], Tensor]
     _refresh_lr: Callable[[], None]
+    _master_weight: Callable[[Tensor], Tensor]
+    _has_master: Callable[[Tensor], bool]
     get_lr: Callable[[], float]
 
     def _state_name(self, name: str, param: Tensor) -> str:
-        """A new name for the state ``name`` of a parameter: what it has in state dicts."""
+        """A new name for the state ``name`` of a parameter: what it has in state dicts. With a master weight, it is that one's."""
         own = "" if self._name is None else f"{self._name}_"
-        return unique_name.generate_for(param, f"{param.name}_{own}{name}")
+        stem = self._master_weight(param).name if self._has_master(param) else param.name
+        return unique_name.generate_for(param, f"{stem}_{own}{name}")
 
     def _state_tensor(self, name: str, param: Tensor) -> Tensor:
         """The state ``name`` of a parameter, created on first use."""
@@ -57,7 +64,7 @@ class OptimizerState:
         held = self._accumulators_holder
         if not held and not self._state_loaded:
             return None
-        key = _matching(name, held)
+        key = _matching(name, held) or _matching(_MASTER.sub("", name), held)
         if key is not None:
             return held.pop(key)
         if self._strangers:
@@ -106,7 +113,7 @@ class OptimizerState:
             if name in self._master_weights:
                 self._master_weights[name].set_value(value)
             else:
-                self._master_weights[name] = value if isinstance(value, Tensor) else oar.to_tensor(value)
+                self._master_weights[name] = _as_master(name, value)
         for tensors in self._accumulators.values():
             for tensor in tensors.values():
                 key = _matching(tensor.name, state)
@@ -218,6 +225,14 @@ def _fits(value: Any, shape: list[int]) -> bool:
 
 def _other_shape(value: Any, shape: list[int]) -> str:
     return f"has shape {shape_of(value)}, expected {shape}"
+
+
+def _as_master(name: str, value: Any) -> Tensor:
+    """A loaded master weight, as one of its own."""
+    master = (value.clone() if isinstance(value, Tensor) else oar.to_tensor(value)).detach()
+    saved = getattr(value, "name", None) or ""
+    master.name = saved if saved.startswith(f"{name}_fp32_master_") else f"{name}_fp32_master_0"
+    return master
 
 
 def _matching(name: str, state: dict[str, Any]) -> str | None:

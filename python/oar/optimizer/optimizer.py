@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import oar
@@ -94,7 +93,6 @@ class Optimizer(OptimizerState):
         self._owner: list[dict[str, Any]] = []
         self._buckets: list[_plan.Bucket] = []
         self._signature: list[Any] | None = None
-        self._skipped_where: Tensor | None = None
         self._parameter_list = list(parameters or ())
         grouped = bool(self._parameter_list) and isinstance(self._parameter_list[0], dict)
         for group in self._parameter_list if grouped else [{"params": self._parameter_list}]:
@@ -187,9 +185,12 @@ class Optimizer(OptimizerState):
 
     def step(self) -> None:
         """Update every parameter that has a gradient."""
+        self._step_unless(None)
+
+    def _step_unless(self, found: Tensor | None) -> None:
         self._refresh_lr()
         with oar.no_grad():
-            self._update([None if p.stop_gradient else p.grad for p in self._flat])
+            self._update([None if p.stop_gradient else p.grad for p in self._flat], found)
 
     def minimize(
         self, loss: Tensor, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None
@@ -249,15 +250,16 @@ class Optimizer(OptimizerState):
         """Clear the gradients: None, or zeros when ``set_to_none`` is False. The name that PyTorch has."""
         self.clear_grad(set_to_zero=not set_to_none)
 
-    def _update(self, grads: list[Any]) -> None:
+    def _update(self, grads: list[Any], unless: Tensor | None = None) -> None:
+        """Updates the parameters. Where ``unless`` is true everything stays as it is: programs cannot leave a step out."""
         if not _watched:
-            return self._update_now(grads)
+            return self._update_now(grads, unless)
         from oar.profiler.utils import optimization
 
         with optimization():
-            return self._update_now(grads)
+            return self._update_now(grads, unless)
 
-    def _update_now(self, grads: list[Any]) -> None:
+    def _update_now(self, grads: list[Any], unless: Tensor | None = None) -> None:
         signature = [None if g is None else a["learning_rate"] for g, a in zip(grads, self._attrs)]
         if signature != self._signature:
             self._make_lasting(lambda: self._make_buckets(signature))
@@ -266,21 +268,12 @@ class Optimizer(OptimizerState):
             self._rows = rows
         if any(group["grad_clip"] is not None for group in self._groups):
             grads = self._clipped(grads)
-        kept = self._contents() if self._skipped_where is not None else []
+        kept = self._contents() if unless is not None else []
         for bucket in self._buckets:
             chosen = [grads[position] for position in bucket.positions]
             self._run(bucket, self._prepared(bucket, chosen))
         for tensor, before in kept:
-            _C.ops.copy_into(tensor, oar.where(self._skipped_where, before, tensor))
-
-    @contextlib.contextmanager
-    def _unless(self, found: Tensor) -> Iterator[None]:
-        """Updates inside it leave everything as it is where ``found`` is true: for programs, which cannot leave a step out."""
-        self._skipped_where = oar.reshape(found, [])
-        try:
-            yield
-        finally:
-            self._skipped_where = None
+            _C.ops.copy_into(tensor, oar.where(oar.reshape(unless, []), before, tensor))
 
     def _contents(self) -> list[tuple[Tensor, Tensor]]:
         """What an update writes, with its content now."""
@@ -349,13 +342,16 @@ class Optimizer(OptimizerState):
         ]
         self._buckets = _plan.build(members, self._describe)
         for bucket in self._buckets:
-            if self._multi_precision and _plan.is_half(bucket.params[0]):
+            if self._has_master(bucket.params[0]):
                 bucket.master = [self._master_weight(param) for param in bucket.params]
             for name in self._state_names:
                 bucket.state[name] = [self._state_tensor(name, param) for param in bucket.params]
         self._signature = signature
         self._state_loaded = False
         self._warn_of_new_states()
+
+    def _has_master(self, param: Tensor) -> bool:
+        return self._multi_precision and _plan.is_half(param)
 
     def _master_weight(self, param: Tensor) -> Tensor:
         master = self._master_weights.get(param.name)

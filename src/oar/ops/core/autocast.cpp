@@ -31,9 +31,7 @@ Amp policy_of(const Op& op) {
   return own;
 }
 
-bool is_low(const Tensor& t) {
-  return t.dtype() == DType::Float16 || t.dtype() == DType::BFloat16;
-}
+bool is_low(const Tensor& t) { return t.dtype() == DType::Float16 || t.dtype() == DType::BFloat16; }
 
 // float64 and integers were requested by the user; only the working types are exchanged.
 Tensor adjusted(const Tensor& t, Amp policy) {

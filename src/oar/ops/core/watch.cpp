@@ -22,10 +22,8 @@ Outputs watch_layer(const Op& op, Args args) {
   const WatchedCall call;
   Outputs results = profiling() ? profile_layer(op, args) : proceed(op, args, below(kProfile));
   if (call.is_outermost() && have_content(results))
-    call.returned({.name = op.name(),
-                   .op = &op,
-                   .args = args,
-                   .results = {results.data(), results.size()}});
+    call.returned(
+        {.name = op.name(), .op = &op, .args = args, .results = {results.data(), results.size()}});
   return results;
 }
 

@@ -10,12 +10,12 @@
 namespace OAR_API oar {
 
 struct WatchedReturn {
-  std::string_view name;    // of the op; "matmul_grad" is its derivative
-  const Op* op = nullptr;   // none for a derivative
-  Args args;                // of the op
-  TensorList cotangents;    // of a derivative
-  TensorList results;       // a derivative has undefined ones where no gradient is needed
-  uint64_t sequence = 0;    // of the node that a derivative belongs to
+  std::string_view name;   // of the op; "matmul_grad" is its derivative
+  const Op* op = nullptr;  // none for a derivative
+  Args args;               // of the op
+  TensorList cotangents;   // of a derivative
+  TensorList results;      // a derivative has undefined ones where no gradient is needed
+  uint64_t sequence = 0;   // of the node that a derivative belongs to
 };
 using Watcher = std::function<void(const WatchedReturn&)>;
 
