@@ -63,4 +63,5 @@ def main(folder: str, steps: int, async_save: bool) -> None:
     print("digest", digest.hexdigest(), rate.get_lr(), random.random(), np.random.rand(), float(oar.rand([1])), flush=True)
 
 
-main(sys.argv[1], int(sys.argv[2]), "async" in sys.argv[3:])
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), "async" in sys.argv[3:])

@@ -1,4 +1,4 @@
-"""Kills a training run at random moments and lets it go on: ``python kill_checkpoints.py [--kills 50] [--steps 150] [--seed 0]``.
+"""Kills a training run at random moments and lets it go on: ``python kill_checkpoints.py [--kills 50] [--steps 600] [--seed 0] [--async]``.
 
 After each kill every checkpoint that is there must be whole, none that was reported may be lost, and the run that was killed over
 and over must end with the same bits as one that was not.
@@ -8,61 +8,71 @@ from __future__ import annotations
 
 import argparse
 import os
-import pathlib
 import random
-import select
 import signal
-import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
+from checkpoint_run import main
+
+import oar
 from oar.checkpoint import CheckpointManager, _folder
 
-RUN = pathlib.Path(__file__).with_name("checkpoint_run.py")
-_LONGEST = 0.25  # seconds of training before a kill
+_LONGEST = 0.4  # seconds before a kill
 
 
-def _start(folder: str, steps: int, mode: list[str]) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, str(RUN), folder, str(steps), *mode], stdout=subprocess.PIPE, text=True, bufsize=1)
+class Child:
+    """A run in a process of its own. It is forked, since importing takes longer than all the rest."""
+
+    def __init__(self, folder: str, steps: int, async_save: bool) -> None:
+        ours, theirs = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.close(ours)
+            os.dup2(theirs, 1)
+            sys.stdout = os.fdopen(theirs, "w", buffering=1)
+            _run_and_exit(folder, steps, async_save)
+        os.close(theirs)
+        self._output = os.fdopen(ours)
+
+    def kill_after(self, seconds: float) -> bool:
+        """Whether it was still running."""
+        time.sleep(seconds)
+        if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            return False
+        os.kill(self.pid, signal.SIGKILL)
+        return True
+
+    def lines(self) -> list[str]:
+        """What it has printed, when it has ended."""
+        with self._output:
+            printed = self._output.read().splitlines()
+        os.waitpid(self.pid, 0)
+        return printed
 
 
-def whole_run(steps: int, mode: list[str]) -> str:
+def _run_and_exit(folder: str, steps: int, async_save: bool) -> None:
+    try:
+        with oar.utils.unique_name.guard():
+            main(folder, steps, async_save)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(0)
+
+
+def whole_run(steps: int, async_save: bool) -> str:
     """The last line of a run that nobody disturbs."""
     with tempfile.TemporaryDirectory() as folder:
-        process = _start(folder, steps, mode)
-        lines = process.communicate()[0].splitlines()
-    assert process.returncode == 0, lines
-    return lines[-1]
-
-
-def _wait_until_it_trains(process: subprocess.Popen[str], folder: str) -> list[str]:
-    """Until it has said something, or written to the folder: importing takes longer than all the rest."""
-    assert process.stdout is not None
-    before = set(os.listdir(folder))
-    while process.poll() is None:
-        ready, _, _ = select.select([process.stdout], [], [], 0.005)
-        if ready:
-            return [process.stdout.readline()]
-        if set(os.listdir(folder)) != before:
-            break
-    return []
-
-
-def kill_once(folder: str, steps: int, mode: list[str], draw: random.Random) -> tuple[bool, list[str]]:
-    """Whether the run was killed before its end, and its lines."""
-    process = _start(folder, steps, mode)
-    lines = _wait_until_it_trains(process, folder)
-    time.sleep(draw.uniform(0.0, _LONGEST))
-    killed = process.poll() is None
-    process.send_signal(signal.SIGKILL) if killed else None
-    lines += process.communicate()[0].splitlines()
-    return killed, lines
+        return Child(folder, steps, async_save).lines()[-1]
 
 
 def check(folder: str, lines: list[str]) -> int:
     """The last checkpoint; an error if one is damaged or one that was reported is lost."""
-    reported = max((int(line.split()[1]) for line in lines if line.startswith(("saved", "restored")) and line[-1:].strip().isdigit()), default=0)
+    words = [line.split() for line in lines]
+    reported = max((int(line[1]) for line in words if len(line) == 2 and line[0] in ("saved", "restored")), default=0)
     steps = CheckpointManager(folder).all_steps()
     for step in steps:
         _folder.read_files(folder, step, list(_folder.read_list(folder, step)["files"]))
@@ -71,23 +81,23 @@ def check(folder: str, lines: list[str]) -> int:
     return steps[-1] if steps else 0
 
 
-def kill_and_go_on(kills: int, steps: int, mode: list[str], seed: int) -> dict[str, int]:
+def kill_and_go_on(kills: int, steps: int, async_save: bool, seed: int) -> dict[str, int]:
     """Kills a run so often, and compares its end with that of a run without kills."""
     draw = random.Random(seed)
-    counts = {"kills": 0, "with a half-written checkpoint": 0, "checkpoints": 0}
+    counts = {"kills": 0, "with a half-written checkpoint": 0, "steps before the last kill": 0}
     with tempfile.TemporaryDirectory() as folder:
-        lines: list[str] = []
         while counts["kills"] < kills:
-            killed, lines = kill_once(folder, steps, mode, draw)
+            child = Child(folder, steps, async_save)
+            killed = child.kill_after(draw.uniform(0.0, _LONGEST))
+            lines = child.lines()
             if not killed:
                 break
             counts["kills"] += 1
             counts["with a half-written checkpoint"] += any(name.startswith(".new-") for name in os.listdir(folder))
-            counts["checkpoints"] = check(folder, lines)
+            counts["steps before the last kill"] = check(folder, lines)
         else:
-            process = _start(folder, steps, mode)
-            lines = process.communicate()[0].splitlines()
-    wanted = whole_run(steps, mode)
+            lines = Child(folder, steps, async_save).lines()
+    wanted = whole_run(steps, async_save)
     assert wanted.startswith("digest") and lines[-1] == wanted, (lines[-1:], wanted)
     return counts
 
@@ -95,8 +105,8 @@ def kill_and_go_on(kills: int, steps: int, mode: list[str], seed: int) -> dict[s
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--async", dest="mode", action="store_const", const=["async"], default=[])
+    parser.add_argument("--async", dest="async_save", action="store_true")
     given = parser.parse_args()
-    print(kill_and_go_on(given.kills, given.steps, given.mode, given.seed))
+    print(kill_and_go_on(given.kills, given.steps, given.async_save, given.seed))

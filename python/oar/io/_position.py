@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Position"]
 
-_KEYS = {"passes", "batches", "random", "samplers"}
+_KEYS = {"passes", "batches", "random", "samplers", "dataset"}
 
 
 class Position:
@@ -32,6 +32,8 @@ class Position:
         self._batches: int | None = None  # given out in the pass that is under way; None between passes
         self._random: dict[str, Any] | None = None  # at its beginning
         self._samplers: list[Any] = []
+        self._dataset: Any = None  # its own state, if it has one
+        self._to_skip = 0
         self._skip: int | None = None  # how many batches of the next pass come before the position that was loaded
         self._outside: dict[str, Any] | None = None  # random numbers outside, while a loaded pass begins
         self._number = 0  # of the iterator that counts
@@ -40,11 +42,12 @@ class Position:
 
     def state_dict(self) -> dict[str, Any]:
         """Numbers, text and arrays."""
+        state = {"passes": self.begun, "batches": None, "random": None, "samplers": self._sampler_states(), "dataset": self._dataset_state()}
         if self._skip is not None:  # loaded, and not used yet
-            return {"passes": self.begun, "batches": self._skip, "random": self._random, "samplers": self._samplers}
-        if self._batches is None:
-            return {"passes": self.begun, "batches": None, "random": None, "samplers": self._sampler_states()}
-        return {"passes": self.begun - 1, "batches": self._batches, "random": self._random, "samplers": self._samplers}
+            state.update(batches=self._skip, random=self._random, samplers=self._samplers, dataset=self._dataset)
+        elif self._batches is not None:
+            state.update(passes=self.begun - 1, batches=self._batches, random=self._random, samplers=self._samplers)
+        return state
 
     def load_state_dict(self, state: Any) -> None:
         """The next pass goes on there."""
@@ -54,7 +57,7 @@ class Position:
                              "DataLoader.state_dict() returned.")
         self._number += 1
         self.begun, self._batches = int(state["passes"]), None
-        self._random, self._samplers = state["random"], list(state["samplers"])
+        self._random, self._samplers, self._dataset = state["random"], list(state["samplers"]), state["dataset"]
         self._skip = None if state["batches"] is None else int(state["batches"])
         if self._skip is None:
             self._set_samplers(self._samplers)
@@ -67,13 +70,14 @@ class Position:
             _set_state(sampler, state)
 
     def _sources(self) -> list[Any]:
-        """What has a place of its own: samplers, and a dataset that is read in order here."""
-        loader = self._loader
-        batches = loader.batch_sampler
-        listed = [batches, getattr(batches, "sampler", None), getattr(loader, "_singly", None)]
-        if loader._iterable and loader.num_workers == 0:
-            listed.append(loader.dataset)
+        batches = self._loader.batch_sampler
+        listed = [batches, getattr(batches, "sampler", None), getattr(self._loader, "_singly", None)]
         return [source for source in listed if source is not None]
+
+    def _dataset_state(self) -> Any:
+        """Where a dataset is that is read in order, here, and can say it."""
+        loader = self._loader
+        return _state_of(loader.dataset) if loader._iterable and loader.num_workers == 0 and _has_state(loader.dataset) else None
 
     # passes ------------------------------------------------------------------------------------
 
@@ -90,7 +94,10 @@ class Position:
             assert self._random is not None
             set_random_states(self._random)
             self._set_samplers(self._samplers)
-        self._batches, self._to_skip = skip or 0, skip or 0
+            _set_state(self._loader.dataset, self._dataset)
+        self._batches = skip or 0
+        self._to_skip = 0 if skip is None or self._dataset is not None else skip
+        self._dataset = None
         batches = start()
         try:
             if self._loader._iterable:
@@ -123,8 +130,12 @@ class Position:
             self._outside = None
 
 
+def _has_state(source: Any) -> bool:
+    return hasattr(source, "state_dict") and hasattr(source, "load_state_dict")
+
+
 def _state_of(source: Any) -> Any:
-    if hasattr(source, "state_dict") and hasattr(source, "load_state_dict"):
+    if _has_state(source):
         return source.state_dict()
     return {"epoch": source.epoch} if isinstance(getattr(source, "epoch", None), int) else None
 
@@ -132,7 +143,7 @@ def _state_of(source: Any) -> Any:
 def _set_state(source: Any, state: Any) -> None:
     if state is None:
         return
-    if hasattr(source, "state_dict") and hasattr(source, "load_state_dict"):
+    if _has_state(source):
         source.load_state_dict(state)
     elif hasattr(source, "epoch"):
         source.epoch = int(state["epoch"])
