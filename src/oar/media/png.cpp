@@ -23,6 +23,9 @@ namespace {
 
 // Memory for one chunk of text or colours; a small file can unpack to gigabytes.
 constexpr png_alloc_size_t kMostChunkBytes = 8 << 20;
+// What one byte of a packed stream can unpack to, at most. A file that claims more pixels is not whole, and must not make us
+// allocate what it claims.
+constexpr int64_t kMostBytesPerByte = 1100;
 
 struct PngFunctions {
   decltype(::png_create_read_struct)* create_read_struct;
@@ -103,6 +106,7 @@ class PngDecoder {
   static void on_read(png_structp reader, png_bytep out, size_t count);
 
   std::string_view rest_;
+  int64_t file_bytes_;
   png_structp reader_ = nullptr;
   png_infop info_ = nullptr;
   png_uint_32 height_ = 0, width_ = 0;
@@ -111,7 +115,7 @@ class PngDecoder {
   char message_[128] = "";
 };
 
-PngDecoder::PngDecoder(std::string_view file) : rest_(file) {
+PngDecoder::PngDecoder(std::string_view file) : rest_(file), file_bytes_(static_cast<int64_t>(file.size())) {
   if (!try_create()) {
     png().destroy_read_struct(&reader_, &info_, nullptr);
     expect(false);
@@ -181,6 +185,10 @@ ImageInfo PngDecoder::read_header() {
   user_check(found.height > 0 && found.width > 0 && found.height <= kMostPixels / found.width,
              ErrorKind::InvalidArgument, "the PNG file claims {} x {} pixels; at most {} are read.",
              found.height, found.width, kMostPixels);
+  const int64_t bits = found.height * found.width * depth_ * (palette ? 1 : found.channels);
+  user_check(bits / 8 / kMostBytesPerByte <= file_bytes_, ErrorKind::InvalidArgument,
+             "the PNG file cannot be decoded: it claims {} x {} pixels, and has {} bytes.", found.height,
+             found.width, file_bytes_);
   return found;
 }
 
