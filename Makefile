@@ -93,7 +93,7 @@ test-torch: build ## values and gradients of every op against PyTorch (after `ma
 
 .PHONY: test-paddle
 test-paddle: build ## values, gradients and dtypes of every op against PaddlePaddle (after `make bench-peers`)
-	@OAR_PADDLE=$(OAR_PADDLE) $(PYTHON) -m pytest -q -rs tests/python/peers/test_paddle.py tests/python/peers/test_paddle_edges.py tests/python/peers/test_paddle_detection.py tests/python/peers/test_paddle_models.py
+	@OAR_PADDLE=$(OAR_PADDLE) $(PYTHON) -m pytest -q -rs tests/python/peers/test_paddle.py tests/python/peers/test_paddle_edges.py tests/python/peers/test_paddle_detection.py tests/python/peers/test_paddle_models.py tests/python/peers/test_paddle_vision.py
 
 .PHONY: fuzz-capture
 fuzz-capture: build ## random functions, plain and captured, side by side (FUZZ_ARGS="--help")
