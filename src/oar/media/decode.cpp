@@ -25,9 +25,11 @@ Tensor crop(const Tensor& image, const Window& window) {
   return part;
 }
 
+// The filter still has two pixels for each of the result, at least: so it is seen little.
 int shrink_for(const Window& window, const ResizedImage& wanted) {
   for (const int shrink : {8, 4, 2})
-    if (window.height >= wanted.height * shrink && window.width >= wanted.width * shrink) return shrink;
+    if (window.height >= wanted.height * 2 * shrink && window.width >= wanted.width * 2 * shrink)
+      return shrink;
   return 1;
 }
 

@@ -39,9 +39,13 @@ def allowed(name: str, expected: np.ndarray) -> float:
     """The largest difference that rounding explains."""
     if expected.dtype == np.uint8:
         return 1
-    if name.startswith("tensor") or name.endswith("pipeline"):
-        return 0.02 if name.endswith("pipeline") else 2e-4
-    return 0.02 if ":resize/" in name or "warp" in name else 0.1
+    if name.endswith("pipeline"):  # one level of 255, divided by a deviation
+        return 0.02
+    if name.startswith("tensor"):
+        return 2e-4
+    if "/double:" in name and ":resize/" not in name:  # OpenCV rounds the places of doubles to 1/32 of a pixel
+        return 9
+    return 0.02 if ":resize/" in name else 0.1
 
 
 def test_transforms_agree(results):
