@@ -70,7 +70,8 @@ TEST(Images, HeadersSayTheSize) {
 TEST(Images, JpegIsNearTheOriginal) {
   EXPECT_LE(largest_difference(decode_jpeg(image_files::colour_jpeg()), gradient(24, 20)), 40);
   EXPECT_EQ(decode_jpeg(image_files::gray_jpeg()).describe(), "uint8[7, 9, 1]");
-  EXPECT_EQ(decode_jpeg(image_files::gray_jpeg(), {.channels = Channels::Rgb}).describe(), "uint8[7, 9, 3]");
+  EXPECT_EQ(decode_jpeg(image_files::gray_jpeg(), {.channels = Channels::Rgb}).describe(),
+            "uint8[7, 9, 3]");
   EXPECT_EQ(decode_jpeg(image_files::colour_jpeg(), {.channels = Channels::Gray}).describe(),
             "uint8[24, 20, 1]");
 }
@@ -79,7 +80,8 @@ TEST(Images, PngIsTheOriginal) {
   EXPECT_EQ(largest_difference(decode_png(image_files::colour_png()), gradient(5, 6)), 0);
   EXPECT_EQ(decode_png(image_files::palette_png(), Channels::Rgb).describe(), "uint8[5, 6, 3]");
   EXPECT_EQ(decode_png(image_files::colour_png(), Channels::Gray).describe(), "uint8[5, 6, 1]");
-  EXPECT_NE(refusal([] { decode_png(image_files::deep_png()); }).find("16 bits"), std::string::npos);
+  EXPECT_NE(refusal([] { decode_png(image_files::deep_png()); }).find("16 bits"),
+            std::string::npos);
 }
 
 TEST(Images, AWindowIsThatPartOfTheWhole) {
@@ -90,18 +92,22 @@ TEST(Images, AWindowIsThatPartOfTheWhole) {
     for (int64_t top = 0; top < size.height; top += 3)
       for (int64_t left = 0; left < size.width; left += 2) {
         const Window window{top, left, (size.height - top + 1) / 2, (size.width - left + 1) / 2};
-        EXPECT_EQ(largest_difference(decode_image(file, Channels::Rgb, window), part_of(whole, window)), 0);
+        EXPECT_EQ(
+            largest_difference(decode_image(file, Channels::Rgb, window), part_of(whole, window)),
+            0);
       }
   }
-  EXPECT_NE(refusal([] { decode_image(image_files::colour_jpeg(), Channels::Rgb, Window{20, 0, 5, 5}); })
-                .find("is not inside an image of 24 x 20"),
+  EXPECT_NE(refusal([] {
+              decode_image(image_files::colour_jpeg(), Channels::Rgb, Window{20, 0, 5, 5});
+            }).find("is not inside an image of 24 x 20"),
             std::string::npos);
 }
 
 TEST(Images, ResizedWindowsAreResampledParts) {
   const std::string file = image_files::colour_jpeg();
   const Window window{2, 3, 17, 14};
-  const Tensor expected = resample(decode_image(file, Channels::Rgb, window), 4, 3, Filter::Bilinear);
+  const Tensor expected =
+      resample(decode_image(file, Channels::Rgb, window), 4, 3, Filter::Bilinear);
   ResizedImage wanted{4, 3, Filter::Bilinear, false};
   EXPECT_EQ(largest_difference(decode_resized(file, window, wanted), expected), 0);
   wanted.shrink = true;  // decoded to a half first
@@ -114,7 +120,8 @@ TEST(Images, TruncatedAndForeignFilesAreRefused) {
             std::string::npos);
   EXPECT_NE(refusal([&] { decode_png(png.substr(0, png.size() - 30)); }).find("cannot be decoded"),
             std::string::npos);
-  EXPECT_NE(refusal([] { image_info("GIF89a"); }).find("neither a JPEG nor a PNG"), std::string::npos);
+  EXPECT_NE(refusal([] { image_info("GIF89a"); }).find("neither a JPEG nor a PNG"),
+            std::string::npos);
   for (size_t size = 0; size < 200; ++size)
     EXPECT_NE(refusal([&] { decode_jpeg(jpeg.substr(0, size)); }), "nothing was thrown") << size;
 }
@@ -135,7 +142,8 @@ TEST(Images, FiltersKeepAConstant) {
   for (const char* name : {"nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"})
     for (const auto& [height, width] : {std::pair{5, 40}, {40, 5}, {26, 22}, {13, 4}, {1, 1}}) {
       const Tensor resized = resample(image, height, width, filter_of(name));
-      for (int64_t i = 0; i < resized.numel().value(); ++i) ASSERT_EQ(resized.data<uint8_t>()[i], 201) << name;
+      for (int64_t i = 0; i < resized.numel().value(); ++i)
+        ASSERT_EQ(resized.data<uint8_t>()[i], 201) << name;
     }
   for (const char* name : {"nearest", "bilinear", "bicubic", "lanczos", "area"})
     for (const auto& [height, width] : {std::pair{5, 40}, {40, 5}, {26, 22}, {13, 4}, {1, 1}}) {

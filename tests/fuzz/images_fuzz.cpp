@@ -47,20 +47,24 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const oar::media::ImageInfo info = oar::media::image_info(file);
     if (info.height * info.width > kMostFuzzedPixels) return;
     for (const Channels channels : {Channels::AsInFile, Channels::Gray, Channels::Rgb})
-      attempt([&] { check_size(oar::media::decode_image(file, channels), info.height, info.width); });
+      attempt(
+          [&] { check_size(oar::media::decode_image(file, channels), info.height, info.width); });
     // A window whose place depends on the input.
     const int64_t top = exact.back() & 15, left = exact[size / 2] & 15;
     const oar::media::Window window{top % info.height, left % info.width,
                                     (info.height - top % info.height + 1) / 2,
                                     (info.width - left % info.width + 1) / 2};
     attempt([&] {
-      check_size(oar::media::decode_image(file, Channels::Rgb, window), window.height, window.width);
+      check_size(oar::media::decode_image(file, Channels::Rgb, window), window.height,
+                 window.width);
     });
     for (const bool shrink : {false, true})
       attempt([&] {
-        check_size(oar::media::decode_resized(
-                       file, {0, 0, info.height, info.width},
-                       {.height = 3, .width = 2, .filter = oar::media::Filter::Bilinear, .shrink = shrink}),
+        check_size(oar::media::decode_resized(file, {0, 0, info.height, info.width},
+                                              {.height = 3,
+                                               .width = 2,
+                                               .filter = oar::media::Filter::Bilinear,
+                                               .shrink = shrink}),
                    3, 2);
       });
   });
@@ -78,8 +82,24 @@ std::vector<std::string> dictionary() {
     for (const int value : values) text += static_cast<char>(value);
     return text;
   };
-  return {bytes({0xff, 0xd8}), bytes({0xff, 0xd9}), bytes({0xff, 0xda, 0, 8}), bytes({0xff, 0xc0, 0, 17}),
-          bytes({0xff, 0xc2, 0, 17}), bytes({0xff, 0xc4}), bytes({0xff, 0xdd, 0, 4, 0, 1}),
-          bytes({0xff, 0xee, 0, 14}), bytes({0xff, 0xff}), bytes({0xff, 0}), bytes({0, 1, 0, 1}),
-          bytes({0x7f, 0xff, 0xff, 0xff}), "IHDR", "IDAT", "PLTE", "tRNS", "IEND", "zTXt", "iCCP", "Adobe"};
+  return {bytes({0xff, 0xd8}),
+          bytes({0xff, 0xd9}),
+          bytes({0xff, 0xda, 0, 8}),
+          bytes({0xff, 0xc0, 0, 17}),
+          bytes({0xff, 0xc2, 0, 17}),
+          bytes({0xff, 0xc4}),
+          bytes({0xff, 0xdd, 0, 4, 0, 1}),
+          bytes({0xff, 0xee, 0, 14}),
+          bytes({0xff, 0xff}),
+          bytes({0xff, 0}),
+          bytes({0, 1, 0, 1}),
+          bytes({0x7f, 0xff, 0xff, 0xff}),
+          "IHDR",
+          "IDAT",
+          "PLTE",
+          "tRNS",
+          "IEND",
+          "zTXt",
+          "iCCP",
+          "Adobe"};
 }

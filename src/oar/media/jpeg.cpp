@@ -5,13 +5,13 @@
 
 #ifdef OAR_JPEG_LIBRARY
 
+#include <jpeglib.h>  // needs cstdio in front
+
 #include <algorithm>
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
 #include <vector>
-
-#include <jpeglib.h>  // needs cstdio in front
 
 namespace oar::media {
 namespace {
@@ -37,7 +37,8 @@ struct JpegFunctions {
 
 JpegFunctions load_jpeg() {
   const CodecLibrary library(
-      OAR_JPEG_LIBRARY, "Install libjpeg-turbo, on Debian `apt-get install libjpeg62-turbo`, or Pillow.");
+      OAR_JPEG_LIBRARY,
+      "Install libjpeg-turbo, on Debian `apt-get install libjpeg62-turbo`, or Pillow.");
   JpegFunctions table{};
   library.find(table.std_error, "jpeg_std_error");
   library.find(table.create, "jpeg_CreateDecompress");
@@ -88,7 +89,9 @@ class JpegDecoder {
   void choose_output(const JpegRequest& request);
   Tensor read_window(const Window& window);
 
-  static JpegDecoder& of(j_common_ptr info) { return *static_cast<JpegDecoder*>(info->client_data); }
+  static JpegDecoder& of(j_common_ptr info) {
+    return *static_cast<JpegDecoder*>(info->client_data);
+  }
   static void on_error(j_common_ptr info);
   static void on_message(j_common_ptr, int) {}  // a warning: the library goes on, as others let it
   static void on_progress(j_common_ptr info);
@@ -206,12 +209,13 @@ ImageInfo JpegDecoder::read_header() {
                      info_.jpeg_color_space == JCS_YCbCr;
   found.readable = known && (found.channels == 1 || found.channels == 3);
   user_check(found.height > 0 && found.width > 0 && found.height <= kMostPixels / found.width,
-             ErrorKind::InvalidArgument, "the JPEG file claims {} x {} pixels; at most {} are read.",
-             found.height, found.width, kMostPixels);
+             ErrorKind::InvalidArgument,
+             "the JPEG file claims {} x {} pixels; at most {} are read.", found.height, found.width,
+             kMostPixels);
   user_check(info_.arith_code || found.height * found.width / kMostPixelsPerByte <= file_bytes_,
              ErrorKind::InvalidArgument,
-             "the JPEG file cannot be decoded: it claims {} x {} pixels, and has {} bytes.", found.height,
-             found.width, file_bytes_);
+             "the JPEG file cannot be decoded: it claims {} x {} pixels, and has {} bytes.",
+             found.height, found.width, file_bytes_);
   return found;
 }
 
@@ -253,10 +257,11 @@ Tensor JpegDecoder::read_window(const Window& window) {
 
 Tensor JpegDecoder::decode(const JpegRequest& request) {
   const ImageInfo found = read_header();
-  user_check(found.readable, ErrorKind::Unsupported,
-             "the JPEG file has {} channels of another kind than gray or colour.\nhint: Convert it, or "
-             "read it with Pillow.",
-             found.channels);
+  user_check(
+      found.readable, ErrorKind::Unsupported,
+      "the JPEG file has {} channels of another kind than gray or colour.\nhint: Convert it, or "
+      "read it with Pillow.",
+      found.channels);
   if (request.window) check_window(*request.window, found.height, found.width);
   choose_output(request);
   expect(try_start());
