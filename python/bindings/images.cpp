@@ -82,13 +82,15 @@ PyObject* image_decode_resized(PyObject*, PyObject* args) {
   PyObject* file;
   long long top, left, rows, columns, height, width;
   const char* filter;
-  if (!PyArg_ParseTuple(args, "O(LLLL)LLs", &file, &top, &left, &rows, &columns, &height, &width, &filter))
+  if (!PyArg_ParseTuple(args, "O(LLLL)LLs", &file, &top, &left, &rows, &columns, &height, &width,
+                        &filter))
     return nullptr;
   return guarded([&] {
     static const FlagHandle<bool> shrink("shrink_jpeg");
     const FileBytes bytes(file);
     const media::ResizedImage wanted{height, width, media::filter_of(filter), shrink.get()};
-    return array_from([&] { return media::decode_resized(bytes.view(), {top, left, rows, columns}, wanted); });
+    return array_from(
+        [&] { return media::decode_resized(bytes.view(), {top, left, rows, columns}, wanted); });
   });
 }
 

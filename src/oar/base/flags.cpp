@@ -78,7 +78,7 @@ constexpr Row kTable[] = {
       "The most events that a profile keeps, of about 80 bytes each; later ones are counted only."}},
     {{"shrink_jpeg", FlagType::Bool, "false", "OAR_SHRINK_JPEG",
       "Decode JPEG files of data sets to a half, a quarter or an eighth of their size first, where a transform "
-      "makes them smaller than that. Much faster for large photographs; pixels differ a little."}},
+      "makes them at least twice as small as that. Much faster for large photographs; pixels differ a little."}},
     {{"trace", FlagType::String, "", "OAR_TRACE",
       "What to trace to standard error, separated by commas: dispatch (the kernels chosen, and why "
       "others declined), passes (the program after each compiler pass), capture."},

@@ -26,8 +26,8 @@ CodecLibrary::CodecLibrary(const char* file, const char* hint)
 
 void* CodecLibrary::symbol(const char* name) const {
   void* found = dlsym(handle_, name);
-  user_check(found != nullptr, ErrorKind::Unsupported, "{} has no function {}.\nhint: {}", file_, name,
-             hint_);
+  user_check(found != nullptr, ErrorKind::Unsupported, "{} has no function {}.\nhint: {}", file_,
+             name, hint_);
   return found;
 }
 

@@ -21,13 +21,16 @@ Tensor crop(const Tensor& image, const Window& window) {
   const auto bytes = static_cast<size_t>(window.width * size.channels);
   for (int64_t y = 0; y < window.height; ++y)
     std::memcpy(part.data<uint8_t>() + static_cast<size_t>(y) * bytes,
-                image.data<uint8_t>() + (window.top + y) * size.row() + window.left * size.channels, bytes);
+                image.data<uint8_t>() + (window.top + y) * size.row() + window.left * size.channels,
+                bytes);
   return part;
 }
 
+// The filter still has two pixels for each of the result, at least: so it is seen little.
 int shrink_for(const Window& window, const ResizedImage& wanted) {
   for (const int shrink : {8, 4, 2})
-    if (window.height >= wanted.height * shrink && window.width >= wanted.width * shrink) return shrink;
+    if (window.height >= wanted.height * 2 * shrink && window.width >= wanted.width * 2 * shrink)
+      return shrink;
   return 1;
 }
 
@@ -36,13 +39,16 @@ Tensor resized_from_small(std::string_view file, const Window& window, const Res
                           int shrink) {
   const ImageInfo info = jpeg_info(file);
   check_window(window, info.height, info.width);
-  const Tensor small = decode_jpeg(file, {.channels = Channels::Rgb, .window = {}, .shrink = shrink});
+  const Tensor small =
+      decode_jpeg(file, {.channels = Channels::Rgb, .window = {}, .shrink = shrink});
   const ImageSize size = size_of_image(small);
   const double x = static_cast<double>(size.width) / static_cast<double>(info.width);
   const double y = static_cast<double>(size.height) / static_cast<double>(info.height);
   const Box box{static_cast<double>(window.left) * x, static_cast<double>(window.top) * y,
-                std::min(static_cast<double>(size.width), static_cast<double>(window.left + window.width) * x),
-                std::min(static_cast<double>(size.height), static_cast<double>(window.top + window.height) * y)};
+                std::min(static_cast<double>(size.width),
+                         static_cast<double>(window.left + window.width) * x),
+                std::min(static_cast<double>(size.height),
+                         static_cast<double>(window.top + window.height) * y)};
   return resample(small, wanted.height, wanted.width, wanted.filter, box);
 }
 
@@ -82,7 +88,8 @@ Tensor decode_resized(std::string_view file, const Window& window, const Resized
   check_output_size(wanted.height, wanted.width);
   const int shrink = wanted.shrink && is_jpeg(file) ? shrink_for(window, wanted) : 1;
   if (shrink > 1) return resized_from_small(file, window, wanted, shrink);
-  return resample(decode_image(file, Channels::Rgb, window), wanted.height, wanted.width, wanted.filter);
+  return resample(decode_image(file, Channels::Rgb, window), wanted.height, wanted.width,
+                  wanted.filter);
 }
 
 }  // namespace oar::media

@@ -22,8 +22,8 @@ struct ResizedImage {
   int64_t height = 0;
   int64_t width = 0;
   Filter filter = Filter::Bilinear;
-  // JPEG files may be decoded to a half, a quarter or an eighth of their size first, if the result is no larger. This is faster,
-  // and the result differs a little.
+  // JPEG files may be decoded to a half, a quarter or an eighth of their size first, if the result is at most half of that. This
+  // is faster, and the result differs a little.
   bool shrink = false;
 };
 // A window of the image in colour, with a new size. What lies outside of the window is not decoded, as far as the format allows.

@@ -5,18 +5,22 @@
 
 #ifdef OAR_JPEG_LIBRARY
 
+#include <jpeglib.h>  // needs cstdio in front
+
+#include <algorithm>
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
 #include <vector>
-
-#include <jpeglib.h>  // needs cstdio in front
 
 namespace oar::media {
 namespace {
 
 // A progressive file can repeat itself without end.
 constexpr int kMostScans = 500;
+// Each block of 8 x 8 pixels takes at least one bit, unless the code is arithmetic. A file that claims more is not whole, and must
+// not make us allocate what it claims.
+constexpr int64_t kMostPixelsPerByte = 8 * 64;
 
 struct JpegFunctions {
   decltype(::jpeg_std_error)* std_error;
@@ -33,7 +37,8 @@ struct JpegFunctions {
 
 JpegFunctions load_jpeg() {
   const CodecLibrary library(
-      OAR_JPEG_LIBRARY, "Install libjpeg-turbo, on Debian `apt-get install libjpeg62-turbo`, or Pillow.");
+      OAR_JPEG_LIBRARY,
+      "Install libjpeg-turbo, on Debian `apt-get install libjpeg62-turbo`, or Pillow.");
   JpegFunctions table{};
   library.find(table.std_error, "jpeg_std_error");
   library.find(table.create, "jpeg_CreateDecompress");
@@ -72,6 +77,7 @@ class JpegDecoder {
     int64_t height;
     size_t first;
     size_t bytes;
+    bool whole;  // all of a row is wanted
   };
 
   void expect(bool success);
@@ -83,7 +89,9 @@ class JpegDecoder {
   void choose_output(const JpegRequest& request);
   Tensor read_window(const Window& window);
 
-  static JpegDecoder& of(j_common_ptr info) { return *static_cast<JpegDecoder*>(info->client_data); }
+  static JpegDecoder& of(j_common_ptr info) {
+    return *static_cast<JpegDecoder*>(info->client_data);
+  }
   static void on_error(j_common_ptr info);
   static void on_message(j_common_ptr, int) {}  // a warning: the library goes on, as others let it
   static void on_progress(j_common_ptr info);
@@ -91,6 +99,7 @@ class JpegDecoder {
   static boolean on_end_of_file(j_decompress_ptr info);
   static void on_skip(j_decompress_ptr info, long count);
 
+  int64_t file_bytes_;
   jpeg_decompress_struct info_{};
   jpeg_error_mgr errors_{};
   jpeg_source_mgr source_{};
@@ -99,7 +108,7 @@ class JpegDecoder {
   char message_[JMSG_LENGTH_MAX] = "";
 };
 
-JpegDecoder::JpegDecoder(std::string_view file) {
+JpegDecoder::JpegDecoder(std::string_view file) : file_bytes_(static_cast<int64_t>(file.size())) {
   const JpegFunctions& library = jpeg();
   info_.err = library.std_error(&errors_);
   info_.client_data = this;
@@ -183,11 +192,12 @@ bool JpegDecoder::try_rows(const Rows& rows, uint8_t* row, uint8_t* out) {
   const int64_t block = int64_t{info_.max_v_samp_factor} * info_.min_DCT_scaled_size;
   const int64_t skipped = rows.top / block * block - 2 * block;
   if (skipped > 0) jpeg().skip_scanlines(&info_, static_cast<JDIMENSION>(skipped));
-  JSAMPROW target[1] = {row};
   while (info_.output_scanline < static_cast<JDIMENSION>(rows.top + rows.height)) {
     const int64_t y = int64_t{info_.output_scanline} - rows.top;
+    uint8_t* place = y < 0 ? row : out + static_cast<size_t>(y) * rows.bytes;
+    JSAMPROW target[1] = {rows.whole ? place : row};
     if (jpeg().read_scanlines(&info_, target, 1) != 1) return false;
-    if (y >= 0) std::memcpy(out + static_cast<size_t>(y) * rows.bytes, row + rows.first, rows.bytes);
+    if (y >= 0 && !rows.whole) std::memcpy(place, row + rows.first, rows.bytes);
   }
   return true;
 }
@@ -199,8 +209,13 @@ ImageInfo JpegDecoder::read_header() {
                      info_.jpeg_color_space == JCS_YCbCr;
   found.readable = known && (found.channels == 1 || found.channels == 3);
   user_check(found.height > 0 && found.width > 0 && found.height <= kMostPixels / found.width,
-             ErrorKind::InvalidArgument, "the JPEG file claims {} x {} pixels; at most {} are read.",
-             found.height, found.width, kMostPixels);
+             ErrorKind::InvalidArgument,
+             "the JPEG file claims {} x {} pixels; at most {} are read.", found.height, found.width,
+             kMostPixels);
+  user_check(info_.arith_code || found.height * found.width / kMostPixelsPerByte <= file_bytes_,
+             ErrorKind::InvalidArgument,
+             "the JPEG file cannot be decoded: it claims {} x {} pixels, and has {} bytes.",
+             found.height, found.width, file_bytes_);
   return found;
 }
 
@@ -218,8 +233,9 @@ void JpegDecoder::choose_output(const JpegRequest& request) {
 Tensor JpegDecoder::read_window(const Window& window) {
   const auto channels = static_cast<size_t>(info_.output_components);
   const int64_t width = info_.output_width;
-  Rows rows{window.top, window.height, 0, static_cast<size_t>(window.width) * channels};
-  if (window.width < width) {
+  Rows rows{window.top, window.height, 0, static_cast<size_t>(window.width) * channels,
+            window.width == width};
+  if (!rows.whole) {
     // Whole blocks are decoded; one more on each side, because colours are interpolated across their borders.
     const int64_t block = int64_t{info_.max_h_samp_factor} * info_.min_DCT_scaled_size;
     const int64_t begin = std::max<int64_t>(0, window.left - block);
@@ -241,10 +257,11 @@ Tensor JpegDecoder::read_window(const Window& window) {
 
 Tensor JpegDecoder::decode(const JpegRequest& request) {
   const ImageInfo found = read_header();
-  user_check(found.readable, ErrorKind::Unsupported,
-             "the JPEG file has {} channels of another kind than gray or colour.\nhint: Convert it, or "
-             "read it with Pillow.",
-             found.channels);
+  user_check(
+      found.readable, ErrorKind::Unsupported,
+      "the JPEG file has {} channels of another kind than gray or colour.\nhint: Convert it, or "
+      "read it with Pillow.",
+      found.channels);
   if (request.window) check_window(*request.window, found.height, found.width);
   choose_output(request);
   expect(try_start());

@@ -21,7 +21,8 @@ void look_up_planes(const uint8_t* in, const ImageSize& size, const float* table
     return;
   }
   for (int64_t c = 0; c < size.channels; ++c)
-    for (int64_t i = 0; i < pixels; ++i) out[c * pixels + i] = tables[c * 256 + in[i * size.channels + c]];
+    for (int64_t i = 0; i < pixels; ++i)
+      out[c * pixels + i] = tables[c * 256 + in[i * size.channels + c]];
 }
 
 // kChannels is the number of channels, or 0 if it is not known in advance.
@@ -38,7 +39,8 @@ struct Divisions {
   std::array<int, 256> saturation{}, hue{};
   Divisions() {
     for (int i = 1; i < 256; ++i) {
-      saturation[static_cast<size_t>(i)] = static_cast<int>(std::lrint((255 << kDivisionBits) / (1. * i)));
+      saturation[static_cast<size_t>(i)] =
+          static_cast<int>(std::lrint((255 << kDivisionBits) / (1. * i)));
       hue[static_cast<size_t>(i)] = static_cast<int>(std::lrint((256 << kDivisionBits) / (6. * i)));
     }
   }
@@ -62,7 +64,8 @@ Hsv hsv_of(int b, int g, int r, const Divisions& by) {
 void write_bgr(const Hsv& from, uint8_t* out) {
   const float saturation = static_cast<float>(from.saturation) * (1.F / 255.F);
   const float value = static_cast<float>(from.value) * (1.F / 255.F);
-  float hue = static_cast<float>(from.hue) * (6.F / 255.F);  // OpenCV counts 256 steps one way and 255 the other
+  float hue = static_cast<float>(from.hue) *
+              (6.F / 255.F);  // OpenCV counts 256 steps one way and 255 the other
   const int sector = static_cast<int>(std::floor(hue)) % 6;
   hue -= std::floor(hue);
   const float levels[4] = {value, value * (1.F - saturation), value * (1.F - saturation * hue),

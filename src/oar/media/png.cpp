@@ -23,6 +23,9 @@ namespace {
 
 // Memory for one chunk of text or colours; a small file can unpack to gigabytes.
 constexpr png_alloc_size_t kMostChunkBytes = 8 << 20;
+// What one byte of a packed stream can unpack to, at most. A file that claims more pixels is not whole, and must not make us
+// allocate what it claims.
+constexpr int64_t kMostBytesPerByte = 1100;
 
 struct PngFunctions {
   decltype(::png_create_read_struct)* create_read_struct;
@@ -103,6 +106,7 @@ class PngDecoder {
   static void on_read(png_structp reader, png_bytep out, size_t count);
 
   std::string_view rest_;
+  int64_t file_bytes_;
   png_structp reader_ = nullptr;
   png_infop info_ = nullptr;
   png_uint_32 height_ = 0, width_ = 0;
@@ -111,7 +115,8 @@ class PngDecoder {
   char message_[128] = "";
 };
 
-PngDecoder::PngDecoder(std::string_view file) : rest_(file) {
+PngDecoder::PngDecoder(std::string_view file)
+    : rest_(file), file_bytes_(static_cast<int64_t>(file.size())) {
   if (!try_create()) {
     png().destroy_read_struct(&reader_, &info_, nullptr);
     expect(false);
@@ -150,7 +155,8 @@ bool PngDecoder::try_create() {
 bool PngDecoder::try_header() {
   if (setjmp(escape_)) return false;
   png().read_info(reader_, info_);
-  png().get_ihdr(reader_, info_, &width_, &height_, &depth_, &colour_type_, nullptr, nullptr, nullptr);
+  png().get_ihdr(reader_, info_, &width_, &height_, &depth_, &colour_type_, nullptr, nullptr,
+                 nullptr);
   return true;
 }
 
@@ -181,6 +187,10 @@ ImageInfo PngDecoder::read_header() {
   user_check(found.height > 0 && found.width > 0 && found.height <= kMostPixels / found.width,
              ErrorKind::InvalidArgument, "the PNG file claims {} x {} pixels; at most {} are read.",
              found.height, found.width, kMostPixels);
+  const int64_t bits = found.height * found.width * depth_ * (palette ? 1 : found.channels);
+  user_check(bits / 8 / kMostBytesPerByte <= file_bytes_, ErrorKind::InvalidArgument,
+             "the PNG file cannot be decoded: it claims {} x {} pixels, and has {} bytes.",
+             found.height, found.width, file_bytes_);
   return found;
 }
 
@@ -197,15 +207,16 @@ Tensor gray_of(const Tensor& colour) {
 
 Tensor PngDecoder::decode(Channels channels) {
   const ImageInfo found = read_header();
-  user_check(found.readable, ErrorKind::Unsupported,
-             "the PNG file has {} bits per channel.\nhint: Convert it to 8 bits, or read it with Pillow.",
-             depth_);
+  user_check(
+      found.readable, ErrorKind::Unsupported,
+      "the PNG file has {} bits per channel.\nhint: Convert it to 8 bits, or read it with Pillow.",
+      depth_);
   const bool colour_in_file = found.channels >= 3;
   expect(try_transforms(channels == Channels::Rgb, channels != Channels::AsInFile));
   const size_t row = png().get_rowbytes(reader_, info_);
   const size_t count = row / width_;
-  internal_check(row == count * width_ && count >= 1 && count <= 4, "a row of a PNG file has {} bytes",
-                 row);
+  internal_check(row == count * width_ && count >= 1 && count <= 4,
+                 "a row of a PNG file has {} bytes", row);
   Tensor out = empty_image(found.height, found.width, static_cast<int64_t>(count));
   std::vector<png_bytep> rows(height_);
   for (size_t y = 0; y < rows.size(); ++y) rows[y] = out.data<uint8_t>() + y * row;

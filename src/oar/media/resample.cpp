@@ -40,7 +40,8 @@ double lanczos_filter(double x) { return x >= -3 && x < 3 ? sinc(x) * sinc(x / 3
 struct FilterRow {
   std::string_view name;
   Filter filter;
-  double support;  // how far it reaches, in pixels of the result or of the source, whichever are larger
+  double
+      support;  // how far it reaches, in pixels of the result or of the source, whichever are larger
   double (*value)(double);
 };
 constexpr FilterRow kFilters[] = {
@@ -121,9 +122,10 @@ Tensor with_rows(const Tensor& image, const AxisWeights& axis, int64_t first) {
 Filter filter_of(std::string_view name) {
   for (const FilterRow& row : kFilters)
     if (row.name == name) return row.filter;
-  fail(ErrorKind::InvalidArgument,
-       "interpolation is '{}'; it can be 'nearest', 'box', 'bilinear', 'hamming', 'bicubic' or 'lanczos'.",
-       name);
+  fail(
+      ErrorKind::InvalidArgument,
+      "interpolation is '{}'; it can be 'nearest', 'box', 'bilinear', 'hamming', 'bicubic' or 'lanczos'.",
+      name);
 }
 
 Tensor resample(const Tensor& image, int64_t height, int64_t width, Filter filter,
@@ -131,13 +133,14 @@ Tensor resample(const Tensor& image, int64_t height, int64_t width, Filter filte
   check_bytes(image);
   const ImageSize size = size_of_image(image);
   check_output_size(height, width);
-  const double in_height = static_cast<double>(size.height), in_width = static_cast<double>(size.width);
+  const double in_height = static_cast<double>(size.height),
+               in_width = static_cast<double>(size.width);
   const Box box = part.value_or(Box{0, 0, in_width, in_height});
   user_check(box.left >= 0 && box.top >= 0 && box.right <= in_width && box.bottom <= in_height &&
                  box.left < box.right && box.top < box.bottom,
              ErrorKind::OutOfRange,
-             "the box ({}, {}, {}, {}) is not inside an image of {} x {} pixels.", box.left, box.top,
-             box.right, box.bottom, size.height, size.width);
+             "the box ({}, {}, {}, {}) is not inside an image of {} x {} pixels.", box.left,
+             box.top, box.right, box.bottom, size.height, size.width);
   if (filter == Filter::Nearest) return nearest(image, height, width, box);
   const FilterRow& chosen = kFilters[static_cast<int>(filter)];
   const bool wider = width != size.width || box.left != 0 || box.right != in_width;
@@ -156,7 +159,8 @@ Tensor resample(const Tensor& image, int64_t height, int64_t width, Filter filte
   if (!taller) return with_columns(image, *horizontal, 0, size.height);
   if (!wider) return with_rows(image, *vertical, 0);
   const int64_t first = vertical->first_used();
-  return with_rows(with_columns(image, *horizontal, first, vertical->last_used()), *vertical, first);
+  return with_rows(with_columns(image, *horizontal, first, vertical->last_used()), *vertical,
+                   first);
 }
 
 }  // namespace oar::media

@@ -53,7 +53,9 @@ Place place_of(int64_t i, int64_t in, int64_t out, Interpolation interpolation) 
   const double growth = static_cast<double>(out) / static_cast<double>(in);
   const double scale = 1.0 / growth;
   const auto position = static_cast<double>(i);
-  if (interpolation == Interpolation::Area) {  // of an image that grows: areas of the source, blended at their borders
+  if (interpolation ==
+      Interpolation::
+          Area) {  // of an image that grows: areas of the source, blended at their borders
     const double before = std::floor(position * scale);
     const auto fraction = static_cast<float>((position + 1) - (before + 1) * growth);
     return {static_cast<int64_t>(before), fraction <= 0 ? 0.F : fraction - std::floor(fraction)};
@@ -88,7 +90,8 @@ void weigh_row(const T* in, int64_t channels, const Neighbours<W>& columns, int6
     const W* weights = columns.values(x);
     for (int64_t c = 0; c < channels; ++c) {
       S sum = 0;
-      for (int k = 0; k < columns.taps; ++k) sum += weights[k] * static_cast<S>(in[at[k] * channels + c]);
+      for (int k = 0; k < columns.taps; ++k)
+        sum += weights[k] * static_cast<S>(in[at[k] * channels + c]);
       *out++ = sum;
     }
   }
@@ -116,7 +119,8 @@ class RowCache {
  public:
   using Sum = typename Weighing<T>::Sum;
 
-  RowCache(const Tensor& image, const Neighbours<typename Weighing<T>::Weight>& columns, int64_t width)
+  RowCache(const Tensor& image, const Neighbours<typename Weighing<T>::Weight>& columns,
+           int64_t width)
       : data_(image.data<T>()), size_(size_of_image(image)), columns_(columns), width_(width) {
     held_.fill(-1);
     for (auto& row : rows_) row.resize(static_cast<size_t>(width * size_.channels));
@@ -149,7 +153,8 @@ void resize_by_taps(const Tensor& image, Tensor& out, Interpolation interpolatio
   T* target = out.data<T>();
   for (int64_t y = 0; y < to.height; ++y, target += to.row()) {
     std::array<const typename Weighing<T>::Sum*, kMostTaps> used{};
-    for (int k = 0; k < rows.taps; ++k) used[static_cast<size_t>(k)] = cache.row(rows.positions(y)[k]);
+    for (int k = 0; k < rows.taps; ++k)
+      used[static_cast<size_t>(k)] = cache.row(rows.positions(y)[k]);
     for (int64_t x = 0; x < to.row(); ++x)
       target[x] = blended<T>(x, rows.taps, rows.values(y), used.data());
   }
@@ -190,11 +195,12 @@ std::vector<std::vector<Share>> shares_of(int64_t in, int64_t out) {
     first = std::min(first, last);
     auto& shares = found[static_cast<size_t>(i)];
     if (static_cast<double>(first) - begin > 1e-3)
-      shares.push_back({first - 1, static_cast<float>((static_cast<double>(first) - begin) / cell)});
+      shares.push_back(
+          {first - 1, static_cast<float>((static_cast<double>(first) - begin) / cell)});
     for (int64_t k = first; k < last; ++k) shares.push_back({k, static_cast<float>(1.0 / cell)});
     if (end - static_cast<double>(last) > 1e-3)
-      shares.push_back(
-          {last, static_cast<float>(std::min({end - static_cast<double>(last), 1.0, cell}) / cell)});
+      shares.push_back({last, static_cast<float>(
+                                  std::min({end - static_cast<double>(last), 1.0, cell}) / cell)});
   }
   return found;
 }
@@ -248,7 +254,8 @@ void resize_area(const Tensor& image, Tensor& out) {
         for (const Share& column : columns[x])
           for (int64_t c = 0; c < in.channels; ++c)
             row[x * static_cast<size_t>(in.channels) + static_cast<size_t>(c)] +=
-                static_cast<Sum>(source[column.at * in.channels + c]) * static_cast<Sum>(column.amount);
+                static_cast<Sum>(source[column.at * in.channels + c]) *
+                static_cast<Sum>(column.amount);
       for (size_t i = 0; i < sum.size(); ++i) sum[i] += row[i] * static_cast<Sum>(part.amount);
     }
     for (const Sum value : sum) *target++ = rounded_area<T>(static_cast<double>(value));
@@ -272,8 +279,10 @@ void resize_elements(const Tensor& image, Tensor& out, Interpolation interpolati
 
 Interpolation interpolation_of(std::string_view name) {
   constexpr std::pair<std::string_view, Interpolation> kNames[] = {
-      {"nearest", Interpolation::Nearest}, {"bilinear", Interpolation::Linear},
-      {"bicubic", Interpolation::Cubic},   {"lanczos", Interpolation::Lanczos},
+      {"nearest", Interpolation::Nearest},
+      {"bilinear", Interpolation::Linear},
+      {"bicubic", Interpolation::Cubic},
+      {"lanczos", Interpolation::Lanczos},
       {"area", Interpolation::Area}};
   for (const auto& [known, interpolation] : kNames)
     if (known == name) return interpolation;
@@ -298,7 +307,8 @@ Tensor resize(const Tensor& image, int64_t height, int64_t width, Interpolation 
       resize_elements<double>(image, out, interpolation);
       return out;
     default:
-      fail(ErrorKind::InvalidType, "an image of {} cannot be resized; its elements must be uint8, float32 or float64.",
+      fail(ErrorKind::InvalidType,
+           "an image of {} cannot be resized; its elements must be uint8, float32 or float64.",
            image.describe());
   }
 }

@@ -30,7 +30,8 @@ int64_t whole(double place) {
 template <class T>
 T element_of(double value) {
   if constexpr (std::is_same_v<T, uint8_t>)
-    return static_cast<uint8_t>(std::clamp<long>(std::lrint(std::clamp(value, -1.0, 256.0)), 0, 255));
+    return static_cast<uint8_t>(
+        std::clamp<long>(std::lrint(std::clamp(value, -1.0, 256.0)), 0, 255));
   else
     return static_cast<T>(value);
 }

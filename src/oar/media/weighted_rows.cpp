@@ -29,8 +29,8 @@ void weigh_columns_plainly(const uint8_t* in, int64_t channels, std::span<const 
 
 // Bytes of taps 0 and 1 in the low lane, of taps 2 and 3 in the high one; each channel's two side by side, as 16 bits.
 __m256i pairs_of_three() {
-  return _mm256_setr_epi8(0, -1, 3, -1, 1, -1, 4, -1, 2, -1, 5, -1, -1, -1, -1, -1, 6, -1, 9, -1, 7, -1,
-                          10, -1, 8, -1, 11, -1, -1, -1, -1, -1);
+  return _mm256_setr_epi8(0, -1, 3, -1, 1, -1, 4, -1, 2, -1, 5, -1, -1, -1, -1, -1, 6, -1, 9, -1, 7,
+                          -1, 10, -1, 8, -1, 11, -1, -1, -1, -1, -1);
 }
 
 // One pixel of three channels. Reads 16 bytes for each four taps.
@@ -41,8 +41,8 @@ void weigh_three(const uint8_t* in, const int16_t* halves, size_t taps, uint8_t*
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in));
     const __m256i pairs = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(bytes), order);
     // High and low parts of taps 0 and 1, then of taps 2 and 3: four 32-bit words.
-    const __m256i words = _mm256_castsi128_si256(
-        _mm_loadu_si128(reinterpret_cast<const __m128i*>(halves)));
+    const __m256i words =
+        _mm256_castsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(halves)));
     const __m256i wide = _mm256_permute4x64_epi64(words, 0b01'00'01'00);
     const __m256i select_high = _mm256_setr_epi32(0, 0, 0, 0, 2, 2, 2, 2);
     const __m256i select_low = _mm256_setr_epi32(1, 1, 1, 1, 3, 3, 3, 3);
@@ -62,7 +62,8 @@ void weigh_three(const uint8_t* in, const int16_t* halves, size_t taps, uint8_t*
 }
 
 // Sixteen bytes of a new row.
-void weigh_sixteen(const uint8_t* in, int64_t row, const int16_t* halves, size_t taps, uint8_t* out) {
+void weigh_sixteen(const uint8_t* in, int64_t row, const int16_t* halves, size_t taps,
+                   uint8_t* out) {
   __m256i high_a = _mm256_setzero_si256(), low_a = high_a, high_b = high_a, low_b = high_a;
   for (size_t k = 0; k < taps; k += 2, halves += 4) {
     const uint8_t* first = in + static_cast<int64_t>(k) * row;
@@ -82,7 +83,8 @@ void weigh_sixteen(const uint8_t* in, int64_t row, const int16_t* halves, size_t
   }
   const __m256i half = _mm256_set1_epi32(kHalf);
   const auto sum_of = [&](__m256i high, __m256i low) {
-    const __m256i sum = _mm256_add_epi32(_mm256_slli_epi32(high, kLowBits), _mm256_add_epi32(low, half));
+    const __m256i sum =
+        _mm256_add_epi32(_mm256_slli_epi32(high, kLowBits), _mm256_add_epi32(low, half));
     return _mm256_srai_epi32(sum, kBits);
   };
   const __m256i words =  // 0-3, 8-11 | 4-7, 12-15
@@ -95,11 +97,12 @@ void weigh_sixteen(const uint8_t* in, int64_t row, const int16_t* halves, size_t
 
 #endif
 
-void weigh_row_plainly(const uint8_t* in, int64_t row, std::span<const int32_t> weights, int64_t from,
-                       uint8_t* out) {
+void weigh_row_plainly(const uint8_t* in, int64_t row, std::span<const int32_t> weights,
+                       int64_t from, uint8_t* out) {
   for (int64_t x = from; x < row; ++x) {
     int32_t sum = kHalf;
-    for (size_t k = 0; k < weights.size(); ++k) sum += weights[k] * in[static_cast<int64_t>(k) * row + x];
+    for (size_t k = 0; k < weights.size(); ++k)
+      sum += weights[k] * in[static_cast<int64_t>(k) * row + x];
     out[x] = rounded(sum);
   }
 }

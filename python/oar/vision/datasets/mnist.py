@@ -35,12 +35,13 @@ def _content(name: str, path: str) -> bytes:
 def _array(name: str, path: str, magic: int, axes: int) -> np.ndarray:
     """The array in an IDX file: a number that names the kind, the sizes, the bytes."""
     content = _content(name, path)
+    found = int.from_bytes(content[:4], "big")
+    if found != magic:
+        raise _common.unreadable(name, path, f"it begins with {found}, not {magic}")
     start = 4 * (1 + axes)
     if len(content) < start:
         raise _common.unreadable(name, path, f"it has {len(content)} bytes")
-    found, *sizes = struct.unpack_from(f">{1 + axes}I", content)
-    if found != magic:
-        raise _common.unreadable(name, path, f"it begins with {found}, not {magic}")
+    sizes = struct.unpack_from(f">{axes}I", content, 4)
     count = int(np.prod(sizes, dtype=np.int64))
     if len(content) - start < count:
         raise _common.unreadable(name, path, f"it holds {len(content) - start} of the {count} bytes that it announces")

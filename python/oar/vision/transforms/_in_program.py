@@ -10,7 +10,6 @@ import numpy as np
 
 import oar
 from oar._C import ArgumentValueError, Tensor
-from oar.nn import functional as F
 
 __all__ = ["erased", "flipped", "random_crop", "random_angle", "resized_crop"]
 
@@ -46,21 +45,24 @@ def _first_of(values: Tensor, fits: Tensor, otherwise: float) -> Tensor:
     return oar.where(fits.any(), oar.gather(values, index), oar.full([1], otherwise))
 
 
-def _places(start: Tensor, length: Tensor, count: int, size: int, mode: str) -> Tensor:
-    """Where new positions lie in a window of the source, between -1 for its first pixel and 1 for its last."""
-    step = length / count
+def _resampled(img: Tensor, axis: int, start: Tensor, length: Tensor, count: int, mode: str) -> Tensor:
+    """``count`` new positions along an axis, from a window of it."""
+    step, positions = length / count, oar.arange(count, dtype="float32")
+    at = (positions * step).floor() if mode == "nearest" else (positions + 0.5) * step - 0.5
+    at = oar.minimum(oar.clip(at, min=0.0), length - 1.0)
+    before = at.floor()
+    nearest = img.index_select((before + start).astype("int32"), axis=axis)
     if mode == "nearest":
-        at = ((oar.arange(count, dtype="float32")) * step).floor()
-    else:
-        at = (oar.arange(count, dtype="float32") + 0.5) * step - 0.5
-    inside = oar.minimum(oar.clip(at, min=0.0), length - 1.0) + start
-    return inside * (2.0 / max(size - 1, 1)) - 1.0
+        return nearest
+    following = img.index_select((oar.minimum(before + 1.0, length - 1.0) + start).astype("int32"), axis=axis)
+    part = at - before
+    return nearest + (following - nearest) * (part.unsqueeze(1) if axis == -2 else part)
 
 
 def resized_crop(
     img: Tensor, size: Sequence[int], scale: Sequence[float], ratio: Sequence[float], interpolation: str,
 ) -> Tensor:  # fmt: skip
-    """A random window with a new size. It is sampled, so that no size depends on what was drawn."""
+    """A random window with a new size. Its rows and columns are looked up, so that no size depends on what was drawn."""
     if interpolation not in ("bilinear", "nearest"):
         raise ArgumentValueError(f"[RandomResizedCrop] interpolation is {interpolation!r}; in a program it can be 'bilinear' or "
                                  f"'nearest'.")
@@ -76,13 +78,8 @@ def resized_crop(
     place = oar.where(fits.any(), oar.rand([2]), oar.full([2], 0.5))  # the middle is between the others
     top = oar.floor(place[0:1] * (height - new_height + fits.any().astype("float32")))
     left = oar.floor(place[1:2] * (width - new_width + fits.any().astype("float32")))
-    y = _places(top, new_height, int(size[0]), height, interpolation)
-    x = _places(left, new_width, int(size[1]), width, interpolation)
-    grid = oar.stack([x.unsqueeze(0).expand([len(y), len(x)]), y.unsqueeze(1).expand([len(y), len(x)])], axis=-1).unsqueeze(0)
-    batch = img.unsqueeze(0) if img.ndim == 3 else img
-    grid = grid.expand([batch.shape[0], *grid.shape[1:]])
-    sampled = F.grid_sample(batch, grid, mode=interpolation, padding_mode="border", align_corners=True)
-    return sampled.squeeze(0) if img.ndim == 3 else sampled
+    rows = _resampled(img, -2, top, new_height, int(size[0]), interpolation)
+    return _resampled(rows, -1, left, new_width, int(size[1]), interpolation)
 
 
 def erased(img: Tensor, prob: float, scale: Sequence[float], ratio: Sequence[float], value: Any) -> Tensor:

@@ -227,7 +227,9 @@ def adjust_hue(img: Tensor, hue_factor: float) -> Tensor:
 
 
 def _positions(count: Any, first: float) -> Tensor:
-    """count numbers, one apart."""
+    """``count`` numbers, one apart. In a program the count may be known only when it runs."""
+    if isinstance(count, Tensor):
+        return oar.cumsum(oar.ones([count], dtype="float32"), axis=0) + (first - 1.0)
     return oar.arange(count, dtype="float32") + first
 
 
