@@ -88,6 +88,7 @@ class StaticFunction(_C.StaticCall):
         self._warned = self._told = False
         self._training = True
         self._last: Variant | None = None
+        self._last_specs: list[Any] | None = None
         functools.update_wrapper(self, function)
 
     # calling -----------------------------------------------------------------------------------
@@ -212,7 +213,7 @@ class StaticFunction(_C.StaticCall):
         if options.code_level > 0:
             print(variant.program.program.text())
         self._count("captures")
-        self._last = variant
+        self._last, self._last_specs = variant, specs.of_call(self._call, args, kwargs)
         group.variants.insert(0, variant)
         variant.used = self._counts.whole + 1
         self._drop_oldest()
