@@ -107,6 +107,11 @@ class Variant:
         self.used = 0  # when, by the function's count of calls
         self._form: Any = None
 
+    @property
+    def raises(self) -> bool:
+        """Whether the function raises depending on a tensor."""
+        return self._demands > 0
+
     def form_for(self, key: Any) -> Any:
         """What native code needs to run it; None where it cannot."""
         if self._form is None and not self._kept:

@@ -145,10 +145,10 @@ class LayerStateMixin:
     def to(self, device: Any = None, dtype: Any = None, blocking: bool | None = None,
            non_blocking: bool | None = None) -> Any:
         """Move parameters and buffers to a device and/or cast them to ``dtype``, in place."""
+        if blocking is not None and not isinstance(blocking, bool):
+            raise AssertionError(f"[Layer.to] blocking is {blocking!r}; it must be True, False or None.")
         if device is None and dtype is None:
             return self
-        if blocking is not None and not isinstance(blocking, bool):
-            raise AssertionError("blocking must be True, False or None.")
         return self._convert(device, dtype, floating_only=False)
 
     def astype(self, dtype: Any = None) -> Any:

@@ -269,10 +269,10 @@ class Layer(LayerStateMixin, ModuleMethods):
 
     def _check_name(self, kind: str, name: Any, registry: dict) -> None:
         if not isinstance(name, str):
-            raise TypeError(f"The name of a {kind} should be a string, but received {type(name).__name__}.")
+            raise TypeError(f"The name of {kind} should be a string, but received {type(name).__name__}.")
         if "." in name or name == "":
             problem = "be empty" if name == "" else f"contain '.', as {name!r} does"
-            raise KeyError(f"The name of a {kind} cannot {problem}.")
+            raise KeyError(f"The name of {kind} cannot {problem}.")
         if name not in registry and hasattr(self, name):
             raise KeyError(f"The {kind} '{name}' cannot be added: the layer already has that attribute.")
 
