@@ -67,6 +67,11 @@ class _AliasLoader(importlib.abc.Loader):
         name = module.__name__
         sys.modules[name] = importlib.import_module("oar" + name.removeprefix("paddle"))
 
+    def get_code(self, name: str) -> types.CodeType | None:
+        """What ``python -m paddle.x`` runs."""
+        spec = importlib.util.find_spec("oar" + name.removeprefix("paddle"))
+        return spec.loader.get_code(spec.name) if isinstance(getattr(spec, "loader", None), importlib.abc.InspectLoader) else None
+
 
 class _AliasFinder(importlib.abc.MetaPathFinder):
     """Finds ``paddle.x`` wherever ``oar.x`` is."""
@@ -76,13 +81,14 @@ class _AliasFinder(importlib.abc.MetaPathFinder):
             return None
         real = "oar" + fullname.removeprefix("paddle")
         try:
-            found = real in sys.modules or importlib.util.find_spec(real) is not None
-        except ModuleNotFoundError:
-            found = False
-        if not found:
+            origin = importlib.util.find_spec(real)
+        except (ModuleNotFoundError, ValueError):  # ValueError: a module that was made without a spec
+            origin = None
+        if origin is None and real not in sys.modules:
             parent = sys.modules.get(real.rpartition(".")[0])
             raise ModuleNotFoundError(missing_text(fullname, parent, imported=True), name=fullname)
-        return importlib.machinery.ModuleSpec(fullname, _AliasLoader())
+        is_package = origin is not None and origin.submodule_search_locations is not None
+        return importlib.machinery.ModuleSpec(fullname, _AliasLoader(), is_package=is_package)
 
 
 def _version() -> types.ModuleType:
