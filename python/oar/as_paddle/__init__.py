@@ -87,13 +87,14 @@ class _AliasFinder(importlib.abc.MetaPathFinder):
             return None
         real = "oar" + fullname.removeprefix("paddle")
         try:
-            found = real in sys.modules or importlib.util.find_spec(real) is not None
-        except ModuleNotFoundError:
-            found = False
-        if not found:
+            origin = importlib.util.find_spec(real)
+        except (ModuleNotFoundError, ValueError):  # ValueError: a module that was made without a spec
+            origin = None
+        if origin is None and real not in sys.modules:
             parent = sys.modules.get(real.rpartition(".")[0])
             raise ModuleNotFoundError(missing_text(fullname, parent, imported=True), name=fullname)
-        return importlib.machinery.ModuleSpec(fullname, _AliasLoader())
+        is_package = origin is not None and origin.submodule_search_locations is not None
+        return importlib.machinery.ModuleSpec(fullname, _AliasLoader(), is_package=is_package)
 
 
 def _version() -> types.ModuleType:
