@@ -46,7 +46,8 @@ class Spotter(nn.Layer):
 
 def main():
     args = arguments(__doc__)
-    features = LogMelSpectrogram(sr=RATE, n_fft=256, hop_length=100, n_mels=32, f_min=50.0, top_db=80.0, dtype=args.dtype)
+    features = LogMelSpectrogram(sr=RATE, n_fft=256, hop_length=100, n_mels=32, f_min=50.0, htk=True, top_db=80.0,
+                                 dtype=args.dtype)
     model = Spotter()
     same_start(args.weights, model=model)
     optimizer = paddle.optimizer.Momentum(
@@ -66,7 +67,7 @@ def main():
         optimizer._learning_rate.step()
         accuracy.update(accuracy.compute(logits.detach(), label.unsqueeze(-1)))
         losses.append(loss.item())
-    coefficients = MFCC(sr=RATE, n_mfcc=13, n_fft=256, n_mels=32, f_min=50.0, dtype=args.dtype)(wave)
+    coefficients = MFCC(sr=RATE, n_mfcc=13, n_fft=256, n_mels=32, f_min=50.0, htk=True, dtype=args.dtype)(wave)
     report(losses, accuracy=accuracy.accumulate(), cepstrum=coefficients.abs().mean())
 
 

@@ -61,7 +61,7 @@ def main():
         error = found - target
         large = error.abs().mean() > 0.4
         loss = static.nn.cond(large, lambda: error.abs().mean(), lambda: (error * error).mean())
-        optimizer = paddle.optimizer.Adam(0.01)
+        optimizer = paddle.optimizer.Adam(0.01, beta1=0.875, beta2=0.984375)
         pairs = static.append_backward(loss, parameter_list=parameters)
         optimizer.apply_gradients(pairs)
     executor = static.Executor()

@@ -10,7 +10,7 @@ from paddle.io import BatchSampler, DataLoader, Dataset
 
 from common import arguments, report, same_start
 
-WORDS, WIDTH, PAD, START, END = 24, 32, 0, 1, 2
+WORDS, WIDTH, PAD, START, END = 32, 32, 0, 1, 2
 
 
 class Pairs(Dataset):
