@@ -74,8 +74,6 @@ const OpDef avg_pool_op = {
                    IntVector{1, 0, 0, 0, 0, 1})
               .add(t({1, 3, 3, 2, 2}), IntVector{2, 2, 1}, IntVector{1, 1, 1},
                    IntVector{0, 1, 0, 0, 0, 0}, false, false, std::nullopt, true)
-              .add(t({1, 2, 5, 6}), IntVector{7, 7}, IntVector{7, 7}, IntVector{0, 0, 0, 0}, false,
-                   false)
               .add(t({0, 2, 4, 4}), IntVector{2, 2}, IntVector{2, 2}, IntVector{0, 0, 0, 0});
         },
     .onnx = "AveragePool",
