@@ -336,7 +336,8 @@ def test_a_broken_file_is_refused(tmp_path, content):
         read_tree(str(tmp_path / "bad.pb"))
 
 
-def test_the_report_has_everything(tmp_path):
+def test_the_report_has_everything(tmp_path, monkeypatch):
+    monkeypatch.setattr("oar.profiler.report._LEAST_SHARE", 0)  # on a busy machine one call may take almost all the time
     with quiet(profile_memory=True, with_flops=True, with_stack=True) as p:
         with RecordEvent("</script> & mine"):
             train(Net(), 2, p)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -134,8 +135,11 @@ def _layer_table(trees: dict[str, HostNode]) -> list[list[Any]]:
 
 def _step_times(trees: dict[str, HostNode]) -> list[float]:
     """Milliseconds of each step that did something: a profiler that stops begins another one before."""
-    steps = [node for root in trees.values() for node in root.walk() if node.type is TracerEventType.ProfileStep]
-    return [_duration(step) / 1e6 for step in steps if any(n.type is TracerEventType.Operator for n in step.walk())]
+    nodes = [node for root in trees.values() for node in root.walk()]
+    calls = sorted(node.start_ns for node in nodes if node.type is TracerEventType.Operator)
+    steps = [node for node in nodes if node.type is TracerEventType.ProfileStep]
+    # By time: a range of the user may reach over the end of a step, and is then not inside of it.
+    return [_duration(s) / 1e6 for s in steps if bisect_left(calls, s.start_ns) < bisect_left(calls, s.end_ns)]
 
 
 def report_data(result: ProfilerResult) -> dict[str, Any]:
