@@ -339,7 +339,7 @@ void BackwardRun::run_node(Pending& pending) {
 void BackwardRun::execute() {
   const GradMode mode(options_.create_graph);
   const KeepsGraph keeps(options_.retain_graph || options_.create_graph);
-  const AutocastPause pause;  // a derivative is in the types of the call that it belongs to
+  const AutocastScope off({});  // a derivative is in the types of the call that it belongs to
   Patience patience;
   while (!ready_.empty()) {
     patience.look();
