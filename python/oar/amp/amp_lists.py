@@ -6,6 +6,7 @@ programs that read them; ``tests/python/test_amp_lists.py`` compares the two.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 
 __all__ = ["black_list", "own_names", "white_list"]
@@ -94,15 +95,16 @@ def own_names(names: Iterable[str]) -> set[str]:
         >>> sorted(own_names(['elementwise_add', 'matmul_v2']))
         ['add', 'linear', 'matmul']
     """
+    newer = _newer_names()
+    return {own for name in names for own in _OWN.get(name, (newer.get(name, name),))}
+
+
+@functools.cache
+def _newer_names() -> dict[str, str]:
     from oar.base import operators
 
-    found: set[str] = set()
-    for name in names:
-        form = None if name in _OWN else operators.find_older(name)
-        found.update(_OWN.get(name, (name if form is None or form.name == "-" else form.name.removesuffix("_"),)))
-        if form is not None and form.name == "-":  # a form with an axis: the op of the newer name
-            found.update(one.name for one in map(operators.find, operators.names()) if getattr(one, "older", None) == name)
-    return found
+    forms = [operators.find(name) for name in operators.names()]
+    return {form.older: form.name.removesuffix("_") for form in forms if isinstance(form, operators.Form)}
 
 
 def white_list() -> dict[str, dict[str, set[str]]]:

@@ -347,7 +347,7 @@ def _print_operator_stats(op_count_dict: dict[str, Any] | None) -> None:
         if not isinstance(row, (list, str)):
             raise ValueError(f"[_print_operator_stats] the counts of {name} should be a list or a string, but are {type(row).__name__}.")
         called = row.split(",") if isinstance(row, str) else row
-        print(f"  {name:<40}|  " + "|  ".join(f"{count:<17}" for count in called))
+        print((f"  {name:<40}|  " + "|  ".join(f"{count:<17}" for count in called)).rstrip())
     print(f"<{f' op count: {len(rows)} ':-^120}>\n")
 
 
@@ -361,8 +361,8 @@ def enable_operator_stats_collection() -> None:
         >>> y = x @ x + x
         >>> oar.amp.debugging.disable_operator_stats_collection()  # doctest: +ELLIPSIS
         <--... op list ...
-          elementwise_add                         |  0                |  0                |  1                |  0...
-          matmul_v2                               |  0                |  0                |  1                |  0...
+          elementwise_add                         |  0                |  0                |  1                |  0
+          matmul_v2                               |  0                |  0                |  1                |  0
         <--... op count: 2 ...
         <BLANKLINE>
     """
@@ -397,10 +397,10 @@ def collect_operator_stats() -> Iterator[None]:
         ...
         <------------------------------------------------------- op list -------------------------------------------------------->
         <--------------- Op Name ---------------- | -- FP16 Calls --- | -- BF16 Calls --- | --- FP32 Calls--- | -- Other Calls -->
-          matmul_v2                               |  0                |  1                |  0                |  0                
+          matmul_v2                               |  0                |  1                |  0                |  0
         <----------------------------------------------------- op count: 1 ------------------------------------------------------>
         <BLANKLINE>
-    """  # noqa: W291
+    """
     enable_operator_stats_collection()
     try:
         yield

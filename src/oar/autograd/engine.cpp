@@ -378,7 +378,7 @@ void BackwardRun::run_node(Pending& pending) {
 void BackwardRun::execute() {
   const GradMode mode(options_.create_graph);
   const KeepsGraph keeps(options_.retain_graph || options_.create_graph);
-  const AutocastPause pause;  // a derivative is in the types of the call that it belongs to
+  const AutocastScope off({});  // a derivative is in the types of the call that it belongs to
   std::optional<timeline::Span> span;
   if (profiling()) span.emplace(timeline::Kind::Range, "backward", timeline::RangeType::Backward);
   Patience patience;

@@ -34,9 +34,9 @@ Amp policy_of(const Op& op) {
 bool is_low(const Tensor& t) { return t.dtype() == DType::Float16 || t.dtype() == DType::BFloat16; }
 
 // float64 and integers were requested by the user; only the working types are exchanged.
-Tensor adjusted(const Tensor& t, Amp policy) {
+Tensor adjusted(const Tensor& t, Amp policy, DType low) {
   if (!t.defined()) return t;
-  if (policy == Amp::Low && t.dtype() == DType::Float32) return cast(t, t_state.dtype);
+  if (policy == Amp::Low && t.dtype() == DType::Float32) return cast(t, low);
   if (policy == Amp::Full && is_low(t)) return cast(t, DType::Float32);
   return t;
 }
@@ -72,13 +72,15 @@ Outputs autocast_layer(const Op& op, Args args) {
   if (policy == Amp::Follow && !op.has(Trait::Promote)) policy = followed(op, args);
   if (policy == Amp::Follow) return proceed(op, args, below(kAutocast));
   Frame frame(args);
-  const AutocastPause pause;  // the casts themselves, and the parts of an op that is decomposed
+  const DType low = t_state.dtype;
+  const AutocastScope off(
+      {});  // for the casts themselves, and the parts of an op that is decomposed
   for (size_t i = 0; i < args.size(); ++i) {
     if (!(op.promotes() >> i & 1)) continue;
-    if (args[i].is_tensor()) frame.set_tensor(i, adjusted(args[i].as_tensor(), policy));
+    if (args[i].is_tensor()) frame.set_tensor(i, adjusted(args[i].as_tensor(), policy, low));
     if (!args[i].is_tensors()) continue;
     std::vector<Tensor> list;
-    for (const Tensor& t : args[i].as_tensors()) list.push_back(adjusted(t, policy));
+    for (const Tensor& t : args[i].as_tensors()) list.push_back(adjusted(t, policy, low));
     frame.set_tensors(i, std::move(list));
   }
   return proceed(op, frame.args(), below(kAutocast));

@@ -43,16 +43,4 @@ class AutocastScope {
 // For front ends whose scopes are not C++ blocks; returns the previous state.
 AutocastState exchange_autocast(AutocastState state);
 
-// While alive, calls are not cast; a scope inside it switches casting on again. The state stays as it is.
-class AutocastPause {
- public:
-  AutocastPause() : outer_(t_layers.on & kAutocast) { t_layers.on &= ~uint32_t{kAutocast}; }
-  ~AutocastPause() { t_layers.on = (t_layers.on & ~uint32_t{kAutocast}) | outer_; }
-  AutocastPause(const AutocastPause&) = delete;
-  AutocastPause& operator=(const AutocastPause&) = delete;
-
- private:
-  uint32_t outer_;
-};
-
 }  // namespace oar
