@@ -110,7 +110,7 @@ def _tensor_sums(value: Any, path: str = "") -> Iterator[tuple[str, int]]:
     """The checksum of each tensor and array in nested containers, by its path."""
     if isinstance(value, (Tensor, np.ndarray)):
         array = tensor_to_array(value) if isinstance(value, Tensor) else value
-        yield path, zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        yield path, zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
         return
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, (list, tuple)) else ()
     for key, item in items:

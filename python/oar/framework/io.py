@@ -132,7 +132,7 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
     replace_files({path: writer})
 
 
-def writer_of(obj: Any, protocol: Any = 4, binary: Any = False) -> Callable[[BinaryIO], None]:
+def writer_of(obj: Any, protocol: Any = 4, binary: Any = False) -> Callable[[BinaryIO], object]:
     """A function that writes an object to a file, as ``save`` does."""
     if not isinstance(binary, bool):
         raise TypeError(f"[save] use_binary_format should be True or False, but received {binary!r}.")
@@ -149,7 +149,7 @@ def writer_of(obj: Any, protocol: Any = 4, binary: Any = False) -> Callable[[Bin
         return lambda file: write_binary(file, tensor_to_array(obj), _dtype_name(obj))
     if "oar.static.program" in sys.modules and isinstance(obj, oar.static.Program):
         text = obj.to_string().encode()
-        return lambda file: file.write(text) and None
+        return lambda file: file.write(text)
     return lambda file: _write_pickle(obj, file, protocol)
 
 

@@ -6,7 +6,7 @@ number of batches that have been given out since. Batches that were fetched ahea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 from oar.framework.random_state import get_random_states, set_random_states
@@ -81,7 +81,7 @@ class Position:
 
     # passes ------------------------------------------------------------------------------------
 
-    def counted(self, start: Callable[[], Any]) -> Iterator[Any]:
+    def counted(self, start: Callable[[], Any]) -> Generator[Any, None, None]:
         """The batches of a pass. What ``start`` returns gives them, from the position that was loaded if there is one."""
         skip, self._skip = self._skip, None
         self._number += 1

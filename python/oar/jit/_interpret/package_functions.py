@@ -103,6 +103,14 @@ def _pack_saved(m: Machine, args: list, kwargs: dict) -> Any:
     return None  # hooks do not see what programs save
 
 
+def _switch_recomputed(function: Any) -> Any:
+    return lambda m, args, kwargs: m.on_tensors(function)
+
+
+for _function in (_C.begin_recomputed, _C.end_recomputed):
+    builtin(_function)(_switch_recomputed(_function))
+
+
 @builtin(_C.as_result)
 def _as_result(m: Machine, args: list, kwargs: dict) -> Any:
     return m.on_tensors(lambda: _C.as_result(*args))
