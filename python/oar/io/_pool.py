@@ -8,7 +8,7 @@ import signal
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from oar import _C
