@@ -58,7 +58,7 @@ class _Worker:
         def tensor(spot: Spot) -> Any:
             nonlocal lent
             if not lend or spot.end - spot[0] < _WORTH_LENDING:
-                return _C.make_tensor(spot.array(memory), None)
+                return _C.adopt_array(spot.array(memory).copy())
             lent = True
             return _C.adopt_array(spot.array(memory))
 
