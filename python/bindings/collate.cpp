@@ -1,8 +1,8 @@
 // The samples of a batch, stacked into memory that is already there.
+#include "collate.h"
+
 #include <algorithm>
 #include <cstring>
-
-#include "collate.h"
 
 namespace oar::python {
 namespace {

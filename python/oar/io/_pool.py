@@ -8,7 +8,7 @@ import signal
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from oar import _C
@@ -58,7 +58,7 @@ class _Worker:
         def tensor(spot: Spot) -> Any:
             nonlocal lent
             if not lend or spot.end - spot[0] < _WORTH_LENDING:
-                return _C.make_tensor(spot.array(memory), None)
+                return _C.adopt_array(spot.array(memory).copy())
             lent = True
             return _C.adopt_array(spot.array(memory))
 

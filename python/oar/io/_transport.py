@@ -10,12 +10,17 @@ from oar._C import Tensor
 from oar._lazy import np
 from oar.io._slots import Arena, Spot
 
-__all__ = ["is_numeric", "mapped", "pack", "unpack"]
+__all__ = ["is_numeric", "mapped", "native", "pack", "unpack"]
 
 
 def is_numeric(dtype: Any) -> bool:
     """Whether tensors can have a dtype of NumPy: not text, objects, dates or records."""
     return dtype.kind in "biufc" or (dtype.kind == "V" and dtype.names is None and dtype.name != f"void{dtype.itemsize * 8}")
+
+
+def native(array: np.ndarray) -> np.ndarray:
+    """The array with its bytes in the order of this machine."""
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def mapped(batch: Any, leaf: Callable[[Any], Any]) -> Any:
@@ -36,7 +41,7 @@ def pack(batch: Any, arena: Arena | None) -> bytes:
         if isinstance(value, Tensor):
             value = value.numpy()
         if arena is not None and isinstance(value, np.ndarray) and is_numeric(value.dtype):
-            return arena.spot(value) or value
+            return arena.spot(native(value)) or value
         return value
 
     return pickle.dumps(mapped(batch, packed), protocol=5)

@@ -9,7 +9,7 @@ from typing import Any
 from oar import _C
 from oar._C import Tensor
 from oar._lazy import np
-from oar.io._transport import is_numeric, mapped
+from oar.io._transport import is_numeric, mapped, native
 
 __all__ = ["UnevenBatchError", "collated", "default_collate_fn", "default_convert_fn", "stacked_array", "stacked_tensor", "tensor_from", "tensors_from"]
 
@@ -111,7 +111,7 @@ def stacked_array(samples: list[Any], where: str, empty: Callable[[tuple[int, ..
     """Arrays and tensors as the rows of one array, which is made by ``empty(shape, dtype)``."""
     first = samples[0]
     array = first if isinstance(first, np.ndarray) else first.numpy()
-    if is_numeric(array.dtype):
+    if is_numeric(array.dtype) and array.dtype.isnative:
         out = empty((len(samples), *array.shape), array.dtype)
         if _C.stack_into(samples, out) < 0:
             return out
@@ -162,7 +162,7 @@ def tensor_from(value: Any) -> Any:
     if isinstance(value, (np.number, np.bool_)):
         value = np.asarray(value)
     if isinstance(value, np.ndarray) and is_numeric(value.dtype):
-        return _C.make_tensor(value, None)
+        return _C.adopt_array(np.array(native(value)))  # no op, which would become part of a static program
     return value
 
 
