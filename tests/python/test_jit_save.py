@@ -165,3 +165,18 @@ def test_files_that_are_no_layers(saved, tmp_path):
     os.remove(path + ".pdiparams")
     with pytest.raises(ValueError, match="there is no file .*net.pdiparams"):
         oar.jit.load(path)
+
+
+def test_inference_runs_as_a_program_without_gradients():
+    net = nn.Linear(3, 2)
+    x = oar.randn([4, 3])
+    expected = net(x)
+    assert not oar.incubate.jit.is_inference_mode(net)
+    assert oar.incubate.jit.inference(oar.incubate.jit.inference(net)) is net
+    made = net(x)
+    close(made, expected)
+    assert made.stop_gradient and oar.incubate.jit.is_inference_mode(net)
+    low = oar.incubate.jit.inference(lambda a: a @ a, precision_mode="bfloat16")(oar.ones([2, 2]))
+    assert low.dtype == oar.bfloat16
+    with pytest.raises(ValueError, match="precision_mode is 'int8'"):
+        oar.incubate.inference(net, precision_mode="int8")
