@@ -68,7 +68,7 @@ def test_writing_to_paddle_is_seen_in_oar():
     [
         ("import paddle.audio.datasets", "ModuleNotFoundError", "paddle.audio.datasets"),
         ("import paddle.tensorrt", "ModuleNotFoundError", "paddle.tensorrt"),
-        ("from paddle.distributed import fleet", "ImportError", "paddle.distributed.fleet"),
+        ("from paddle.distributed import rpc", "ImportError", "paddle.distributed.rpc"),
         ("from paddle import onnx", "ImportError", "paddle.onnx"),
         ("import paddle; paddle.onnx", "AttributeError", "paddle.onnx"),
         ("import paddle; paddle.vision.datasets", "AttributeError", "paddle.vision.datasets"),
