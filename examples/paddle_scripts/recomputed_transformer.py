@@ -33,7 +33,7 @@ def masked(rng, count=8):
     ids = 2 + (first + gap * np.arange(LENGTH)) % (WORDS - 2)
     hidden = rng.rand(count, LENGTH) < 0.2
     hidden[:, 3] = True
-    return np.where(hidden, MASK, ids), np.where(hidden, ids, -100)
+    return np.where(hidden, MASK, ids), np.where(hidden, ids, 0)
 
 
 def main():
@@ -47,7 +47,7 @@ def main():
     model.train()
     for _ in range(args.steps):
         ids, targets = (paddle.to_tensor(part) for part in masked(rng))
-        loss = F.cross_entropy(model(ids), targets, ignore_index=-100)
+        loss = F.cross_entropy(model(ids), targets, ignore_index=0)
         loss.backward()
         optimizer.step()
         optimizer.clear_grad()
@@ -56,7 +56,7 @@ def main():
     model.eval()
     ids, targets = (paddle.to_tensor(part) for part in masked(rng))
     with paddle.no_grad():
-        held_out = F.cross_entropy(model(ids), targets, ignore_index=-100)
+        held_out = F.cross_entropy(model(ids), targets, ignore_index=0)
     report(losses, held_out=held_out)
 
 

@@ -41,7 +41,7 @@ class Spotter(nn.Layer):
     def forward(self, features):
         x = F.relu(self.conv(self.norm(features)))
         x = F.hardswish(self.pointwise(self.depthwise(x))) + x
-        return self.head(F.adaptive_avg_pool1d(x, 1).squeeze(-1))
+        return self.head(x.mean(axis=-1))
 
 
 def main():
