@@ -39,14 +39,14 @@ TEST(Watch, ReportsOutermostCallsAndDerivatives) {
 
 TEST(Watch, IsIndependentOfTheProfile) {
   int calls = 0;
-  start_profile(false);
+  start_profile({.shapes = false});
   {
     const Watched watched([&](const WatchedReturn&) { ++calls; });
     EXPECT_TRUE(profiling());
     add(two_by_two(), two_by_two());
   }
   EXPECT_TRUE(profiling());
-  const size_t events = stop_profile().size();
+  const size_t events = stop_profile().events.size();
   EXPECT_EQ(calls, 3);
   EXPECT_GE(events, 3u);
   EXPECT_FALSE(watching());
