@@ -13,6 +13,7 @@ from oar._lazy import np
 from oar.amp._names import matches, older_names
 from oar.amp._places import Place, current_place
 from oar.framework.parameter import dtype_name
+from oar.nn import _path
 
 __all__ = ["Numbers", "counts", "clear_counts", "numbers_of", "refresh", "report", "settings"]
 
@@ -42,9 +43,20 @@ _made: tuple[list[int], list[Place]] = ([], [])
 def refresh() -> None:
     """Switches the watch on or off, after a change of flags or settings."""
     _C.watch_calls(_called if _counting() or _checking() else None)
+    _follow_layers(_checking())
     if not _checking():
         _made[0].clear()
         _made[1].clear()
+
+
+_follows_layers = False
+
+
+def _follow_layers(wanted: bool) -> None:
+    global _follows_layers
+    if wanted != _follows_layers:
+        _follows_layers = wanted
+        _path.watch() if wanted else _path.unwatch()
 
 
 def _counting() -> bool:
