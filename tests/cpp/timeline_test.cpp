@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "oar/base/parallel.h"
 #include "oar/oar.h"
@@ -32,8 +35,9 @@ TEST(Timeline, RecordsOpsAndKernels) {
   for (const Event& e : recording.events) {
     EXPECT_LE(e.begin_ns, e.end_ns);
     kernel |= e.kind == Kind::Kernel && e.depth == 1;
-    if (e.kind == Kind::Op && std::string(e.name) == "matmul")
+    if (e.kind == Kind::Op && std::string(e.name) == "matmul") {
       EXPECT_STREQ(e.operands, "float32[4, 4], float32[4, 4]");
+    }
   }
   EXPECT_TRUE(kernel);
 }
