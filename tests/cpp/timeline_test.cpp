@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "oar/base/parallel.h"
 #include "oar/oar.h"

@@ -57,6 +57,11 @@ def device_nodes_of(node: Any) -> Iterator[Any]:
 class HostStatisticNode:
     """A node with its times: on the CPU, on devices, and without what is inside."""
 
+    cpu_time: float
+    gpu_time: float
+    general_gpu_time: float
+    flops: float
+
     def __init__(self, hostnode: Any) -> None:
         self.hostnode = hostnode
         self.children_node = [HostStatisticNode(child) for child in hostnode.children_node]

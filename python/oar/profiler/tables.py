@@ -176,7 +176,8 @@ class Tables:
             return ""
         on_device = any(item.gpu_time for item in items.values())
         whole = sum(item.gpu_time or item.cpu_time for item in items.values())
-        rows, notes = [], []
+        rows: list[list[Any]] = []
+        notes: list[str] = []
         for item in sorted(items.values(), key=lambda i: -(i.gpu_time or i.cpu_time)):
             spent = item.gpu_time or item.cpu_time
             longest = item.max_gpu_time or item.max_cpu_time
