@@ -95,6 +95,11 @@ test-torch: build ## values and gradients of every op against PyTorch (after `ma
 test-paddle: build ## values, gradients and dtypes of every op, networks, files and scripts against PaddlePaddle (after `make bench-peers`)
 	@OAR_PADDLE=$(OAR_PADDLE) $(PYTHON) -m pytest -q -rs $(wildcard tests/python/peers/test_paddle*.py)
 
+.PHONY: test-kills
+test-kills: build ## kills a training run at 50 random moments; it must go on to the bit
+	@$(PYTHON) tests/python/kill_checkpoints.py --kills 50
+	@$(PYTHON) tests/python/kill_checkpoints.py --kills 50 --async
+
 .PHONY: fuzz-capture
 fuzz-capture: build ## random functions, plain and captured, side by side (FUZZ_ARGS="--help")
 	@$(PYTHON) tests/fuzz/to_static_fuzz.py $(FUZZ_ARGS)

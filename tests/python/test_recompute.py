@@ -327,7 +327,7 @@ def step_of(blocks, optimizer, call):
     def step(x):
         for one in blocks:
             x = call(one, x)
-        loss = x.square().mean()
+        loss = (x - 1.0).square().mean()
         loss.backward()
         optimizer.step()
         optimizer.clear_grad()
@@ -338,9 +338,9 @@ def step_of(blocks, optimizer, call):
 
 def peak(call, whole_step):
     oar.seed(4)
-    blocks = nn.LayerList([nn.Sequential(nn.Linear(64, 512), nn.GELU(), nn.Linear(512, 64)) for _ in range(8)])
+    blocks = nn.LayerList([nn.Sequential(nn.Linear(32, 256), nn.Tanh(), nn.Linear(256, 32)) for _ in range(6)])
     optimizer = oar.optimizer.SGD(0.1, parameters=blocks.parameters())
-    x = oar.randn([512, 64])
+    x = oar.randn([256, 32])
     if whole_step:
         step = step_of(blocks, optimizer, call)
     else:
@@ -348,7 +348,7 @@ def peak(call, whole_step):
         def forward(x):
             for one in blocks:
                 x = call(one, x)
-            return x.square().mean()
+            return (x - 1.0).square().mean()
 
         def step(x):
             loss = forward(x)
@@ -368,7 +368,8 @@ def peak(call, whole_step):
 @pytest.mark.parametrize("whole_step", [False, True])
 def test_memory_of_programs_drops(whole_step):
     (wanted, plain), (found, less) = peak(CALLS["plain"], whole_step), peak(call_recompute, whole_step)
-    assert found == wanted and less < 0.5 * plain
+    # Passes may choose other kernels for calls whose values are kept.
+    assert found == pytest.approx(wanted, rel=1e-5) and less < 0.5 * plain
 
 
 def test_captured_gradients_of_higher_order():
@@ -385,6 +386,27 @@ def test_captured_gradients_of_higher_order():
     captured = oar.jit.to_static(lambda x: recompute(function, x))
     for found, wanted in zip(second(captured), second(function)):
         np.testing.assert_allclose(found, wanted, rtol=1e-4)
+
+
+def test_a_captured_function_that_computes_gradients_itself():
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3))
+
+    def penalty(call, x):
+        (slope,) = oar.grad(call(net, x).sum(), [x], create_graph=True)
+        return slope.square().sum()
+
+    results = []
+    for call in (CALLS["plain"], call_recompute):
+        for wrap in (lambda f: f, oar.jit.to_static):
+            x = oar.full([2, 3], 0.5)
+            x.stop_gradient = False
+            loss = wrap(lambda x, call=call: penalty(call, x))(x)
+            loss.backward()
+            results.append([loss.item(), x.grad.numpy(), net[0].weight.grad.numpy().copy()])
+            net.clear_gradients()
+    for found in results[1:]:
+        for one, other in zip(found, results[0]):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)
 
 
 def test_functions_in_segments():

@@ -201,3 +201,109 @@ def test_safetensors_layout(tmp_path):
     header = json.loads(content[8 : 8 + size])
     assert size % 8 == 0 and header["a"] == {"dtype": "I64", "shape": [2], "data_offsets": [0, 16]}
     assert header["b"]["data_offsets"] == [16, 24] and len(content) == 8 + size + 24
+
+
+def test_complex_and_ordered_values_at_every_protocol():
+    value = OrderedDict(z=oar.to_tensor([1 + 2j]), scalar=oar.to_tensor(2.5), empty=oar.zeros([0, 3]), half=oar.ones([2]).astype("bfloat16"))
+    for protocol in (2, 3, 4):
+        for nested in (value, {"states": value, "n": 1}):
+            file = io.BytesIO()
+            oar.save(nested, file, protocol=protocol)
+            file.seek(0)
+            back = oar.load(file)
+            back = back.get("states", back)
+            assert back["z"].tolist() == [1 + 2j] and back["scalar"].shape == [] and back["empty"].shape == [0, 3]
+            assert back["half"].dtype == oar.bfloat16
+
+
+def test_arrays_next_to_tensors_stay_arrays():
+    file = io.BytesIO()
+    oar.save({"tensor": oar.ones([1]), "array": np.ones(1)}, file)
+    oar.save({"array": np.ones(1)}, file)
+    file.seek(0)
+    back = oar.load(file)
+    assert isinstance(back["tensor"], oar.Tensor) and isinstance(back["array"], np.ndarray)
+    assert isinstance(oar.load(file)["array"], oar.Tensor)
+
+
+@pytest.mark.parametrize("dtype", "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 float8_e4m3fn".split())
+@pytest.mark.parametrize("shape", [[], [0, 3], [2, 3]])
+def test_binary_format(tmp_path, dtype, shape):
+    tensor = oar.full(shape, 1.5).astype(dtype)
+    oar.save(tensor, tmp_path / "x", use_binary_format=True)
+    back = oar.load(tmp_path / "x")
+    assert back.dtype == tensor.dtype and back.shape == shape
+    assert np.array_equal(back.numpy(), tensor.numpy())
+    assert isinstance(oar.load(tmp_path / "x", return_numpy=True), np.ndarray)
+
+
+def test_binary_format_of_selected_rows_and_of_damaged_files(tmp_path):
+    file = io.BytesIO()
+    oar.save(oar.to_tensor([[1.0, 2.0], [3.0, 4.0]]), file, use_binary_format=True)
+    tensor = file.getvalue()[12:]  # without the levels of sequences
+    rows = struct.pack("<IQqqq", 0, 2, 3, 1, 5) + tensor  # rows 3 and 1 of 5
+    assert oar.load(io.BytesIO(rows)).tolist() == [[0.0, 0.0], [3.0, 4.0], [0.0, 0.0], [1.0, 2.0], [0.0, 0.0]]
+    whole = file.getvalue()
+    for damaged in (whole[:-1], whole + b"x", whole[:20], struct.pack("<IQqqq", 0, 2, 3, 1, 1 << 40) + tensor):
+        (tmp_path / "bad").write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"\[load\] '.*bad' begins like a tensor"):
+            oar.load(tmp_path / "bad")
+    with pytest.raises(NotImplementedError, match="takes a single tensor, but received dict"):
+        oar.save({}, tmp_path / "x", use_binary_format=True)
+    with pytest.raises(TypeError, match="use_binary_format should be True or False"):
+        oar.save(oar.ones([1]), tmp_path / "x", use_binary_format=1)
+
+
+class Evaluated:
+    """As Paddle pickles a tensor of a static graph."""
+
+    def __init__(self, *arguments):
+        self.arguments = arguments
+
+    def __reduce__(self):
+        return eval, self.arguments
+
+
+def test_tensors_of_static_graphs_are_read_and_nothing_is_evaluated():
+    back = oar.load(io.BytesIO(pickle.dumps({"a": Evaluated("data", {"data": np.arange(3)}), "n": 1})))
+    assert back["a"].tolist() == [0, 1, 2]
+    for harmful in (("data.any()", {"data": np.arange(3)}), ("data", {"data": 1}, {}), ("data", {"data": 1, "x": 2}), ("1",)):
+        with pytest.raises(pickle.UnpicklingError, match="eval"):
+            oar.load(io.BytesIO(pickle.dumps(Evaluated(*harmful))))
+
+
+def test_a_damaged_entry_is_named(tmp_path):
+    states = {"first.weight": oar.ones([50]), "first.bias": oar.ones([50])}
+    for value, place in ((states, "first.bias"), ({"model": states, "epoch": 1}, "model.first.bias")):
+        oar.save(value, tmp_path / "x.pdparams")
+        content = (tmp_path / "x.pdparams").read_bytes()
+        (tmp_path / "x.pdparams").write_bytes(content[:-150])
+        with pytest.raises(pickle.UnpicklingError, match=rf"x.pdparams' .*pickle of {len(content) - 150} bytes .*cut off in '{place}'"):
+            oar.load(tmp_path / "x.pdparams")
+
+
+def test_float8(tmp_path):
+    tensor = oar.to_tensor([1.0, 2.5, -3.0]).astype("float8_e4m3fn")
+    oar.save({"x": tensor}, tmp_path / "x.safetensors")
+    assert oar.load(tmp_path / "x.safetensors")["x"].astype("float32").tolist() == [1.0, 2.5, -3.0]
+    with pytest.warns(UserWarning, match="as int8, as Paddle does"):
+        oar.save({"x": tensor}, tmp_path / "x.pdparams")
+    assert oar.load(tmp_path / "x.pdparams")["x"].dtype == oar.int8
+
+
+def test_programs(tmp_path):
+    oar.enable_static()
+    try:
+        main = oar.static.Program()
+        with oar.static.program_guard(main, oar.static.Program()):
+            oar.exp(oar.static.data("x", [2], "float32"))
+        oar.save(main, tmp_path / "main")
+        assert "exp" in str(oar.load(tmp_path / "main"))
+    finally:
+        oar.disable_static()
+
+
+def test_a_prefix_is_answered_with_the_whole_name(tmp_path):
+    oar.save({}, tmp_path / "net.pdparams")
+    with pytest.raises(ValueError, match=r"Pass the whole name: '.*net.pdparams'"):
+        oar.load(tmp_path / "net")

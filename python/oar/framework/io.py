@@ -142,6 +142,7 @@ def writer_of(obj: Any, protocol: Any = 4, binary: Any = False) -> Callable[[Bin
         raise ValueError(f"Expected 1<'protocol'<5, but received protocol={protocol}")
     if isinstance(obj, oar.nn.Layer):
         raise ValueError("A Layer itself cannot be saved; save its state_dict().")
+    obj = _content(obj)
     if binary:
         if not isinstance(obj, Tensor):
             raise NotImplementedError(f"[save] use_binary_format=True takes a single tensor, but received {type(obj).__name__}. "
@@ -151,6 +152,12 @@ def writer_of(obj: Any, protocol: Any = 4, binary: Any = False) -> Callable[[Bin
         text = obj.to_string().encode()
         return lambda file: file.write(text)
     return lambda file: _write_pickle(obj, file, protocol)
+
+
+def _content(value: Any) -> Any:
+    """The tensor of a scope's variable; anything else is itself."""
+    scope = sys.modules.get("oar.static.scope")
+    return value._tensor if scope is not None and isinstance(value, scope.LoDTensor) else value
 
 
 def _named_arrays(obj: Any) -> dict[str, tuple[np.ndarray, str]]:
@@ -234,6 +241,7 @@ def _plain(value: Any, named: bool, level: int = 0) -> Any:
     """``value`` with tensors as arrays, or as ``(name, array)`` when ``named``."""
     if level > _MOST_LEVELS:
         raise ValueError(f"save() takes containers that are nested {_MOST_LEVELS} deep at most; this one is deeper.")
+    value = _content(value)
     if isinstance(value, Tensor):
         array = _pickled_array(value)
         return (value.name, array) if named else array

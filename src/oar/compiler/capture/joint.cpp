@@ -204,9 +204,32 @@ void mark_cotangents(Program& program, size_t first) {
   through.apply_to_results(program);
 }
 
+// The marks of a derivative that the function computes itself (recomputed.h) belong to its forward half. They become other
+// identities, which keep repeated calls apart from the first ones just as well.
+void keep_own_marks(Program& program, size_t outputs) {
+  std::vector<bool> needed(program.values.size(), false);
+  const auto need = [&](ValueId id) { needed[static_cast<size_t>(id)] = true; };
+  for (size_t i = 0; i < outputs; ++i) need(program.outputs[i]);
+  for (const State& s : program.states)
+    if (s.written != kNoValue) need(s.written);
+  std::vector<Instruction>& calls = program.body.instructions;
+  for (size_t i = calls.size(); i-- > 0;) {
+    Instruction& call = calls[i];
+    if (std::none_of(call.results.begin(), call.results.end(),
+                     [&](ValueId id) { return needed[static_cast<size_t>(id)]; }))
+      continue;
+    for_each_operand(call, need);
+    if (is_marker(call))
+      call = NewCall(get_op("without_gradient"), call.results[0])
+                 .operand("x", operand(call, 0))
+                 .take();
+  }
+}
+
 class Cutting {
  public:
   explicit Cutting(const JointProgram& joint) : joint_(joint), program_(joint.program) {
+    keep_own_marks(program_, joint.outputs);
     mark_cotangents(program_, joint.inputs);
     prepare_cut(program_);
     late_ = depends_on_backward(program_);

@@ -23,7 +23,7 @@ def recompute(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     The function must compute the same when it runs again. It draws the same random numbers, with the same mixed precision. What
     it changes outside, such as the running statistics of a batch norm, it changes twice. In a captured function
     (``oar.jit.to_static``) the program computes the values of the block again in its backward half, from the random numbers of the
-    forward half.
+    forward half; there rounding may differ.
 
     Args:
         function: a layer or a function.
