@@ -266,3 +266,50 @@ def test_an_error_names_the_step():
     with pytest.raises(ValueError) as caught:
         T.Compose([T.Resize(8), T.RandomCrop(9)])(PIXELS)
     assert any("transform 1 of a Compose" in note for note in getattr(caught.value, "__notes__", []))
+
+
+@pytest.mark.parametrize("transform, shape", [
+    (T.RandomHorizontalFlip(1.0), [3, 24, 32]),
+    (T.RandomVerticalFlip(1.0), [3, 24, 32]),
+    (T.RandomCrop((10, 12)), [3, 10, 12]),
+    (T.RandomResizedCrop((9, 11)), [3, 9, 11]),
+    (T.RandomResizedCrop((9, 11), interpolation="nearest"), [3, 9, 11]),
+    (T.RandomRotation((90, 90), expand=True), [3, 32, 24]),
+    (T.RandomErasing(1.0, value=7.0), [3, 24, 32]),
+    (T.Compose([T.Resize((12, 12)), T.Pad(2), T.CenterCrop(8), T.Normalize(0.5, 0.5)]), [3, 8, 8]),
+])
+def test_programs(transform, shape):
+    """In a program, random transforms draw anew in each run."""
+    image = KINDS["tensor"].numpy()
+    oar.enable_static()
+    try:
+        program = oar.static.Program()
+        with oar.static.program_guard(program):
+            x = oar.static.data("x", [3, 24, 32], "float32")
+            out = transform(x)
+        runs = [oar.static.Executor().run(program, feed={"x": image}, fetch_list=[out])[0] for _ in range(2)]
+    finally:
+        oar.disable_static()
+    assert list(runs[0].shape) == shape and np.isfinite(runs[0]).all()
+    if isinstance(transform, T.RandomHorizontalFlip):
+        np.testing.assert_array_equal(runs[0], image[:, :, ::-1])
+    if isinstance(transform, (T.RandomCrop, T.RandomErasing)):
+        assert not np.array_equal(*runs)
+    if isinstance(transform, T.RandomErasing):
+        erased = (runs[0] == 7.0).all(0)
+        assert 0.01 < erased.mean() < 0.4
+        np.testing.assert_array_equal(runs[0][:, ~erased], image[:, ~erased])
+
+
+def test_a_whole_window_in_a_program_is_a_resize():
+    image = KINDS["tensor"]
+    chain = T.RandomResizedCrop((10, 13), scale=(1.0, 1.0), ratio=(32 / 24, 32 / 24))
+    oar.enable_static()
+    try:
+        program = oar.static.Program()
+        with oar.static.program_guard(program):
+            out = chain(oar.static.data("x", [3, 24, 32], "float32"))
+        found = oar.static.Executor().run(program, feed={"x": image.numpy()}, fetch_list=[out])[0]
+    finally:
+        oar.disable_static()
+    np.testing.assert_allclose(found, F.resize(image, (10, 13)).numpy(), atol=1e-5)

@@ -16,6 +16,7 @@ from oar._C import image_decode, image_decode_resized, image_flip, image_info, i
 
 __all__ = ["FileImage", "open_in_colour"]
 
+
 class FileImage(Image.Image):
     """An image in colour: bytes of a file and a window of it, or pixels. Once Pillow asks for it, it is Pillow's."""
 
@@ -92,7 +93,7 @@ class FileImage(Image.Image):
         if not self.pending:
             return super().__array_interface__
         pixels = self.pixels()
-        return {"shape": pixels.shape, "typestr": "|u1", "version": 3, "data": memoryview(pixels)}
+        return {"shape": pixels.shape, "typestr": "|u1", "version": 3, "data": memoryview(pixels)}  # type: ignore[arg-type]
 
 
 def unreadable(path: str, error: Exception) -> OSError:

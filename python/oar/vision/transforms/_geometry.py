@@ -29,7 +29,7 @@ def in_program(img: Any) -> bool:
 
 
 def pair_of(size: Any) -> Any:
-    return (int(size), int(size)) if isinstance(size, numbers.Number) else size
+    return (int(size), int(size)) if isinstance(size, numbers.Real) else size
 
 
 def check_probability(name: str, prob: float) -> None:

@@ -280,7 +280,7 @@ class RandomErasing(BaseTransform):
     ) -> tuple[int, int, int, int, Any] | None:  # fmt: skip
         log_ratio = np.log(self.ratio)
         for _ in range(10):
-            area = np.random.uniform(*self.scale) * (height * width)
+            area = np.random.uniform(self.scale[0], self.scale[1]) * (height * width)
             aspect = np.exp(np.random.uniform(*log_ratio))
             h, w = round(np.sqrt(area * aspect)), round(np.sqrt(area / aspect))
             if h >= height or w >= width:

@@ -295,7 +295,7 @@ def _checked_affine(
         raise ArgumentTypeError(f"[affine] interpolation is {interpolation!r}; it must be a name such as 'bilinear'.")
     if center is not None and not isinstance(center, (list, tuple)):
         raise ArgumentTypeError(f"[affine] center is {center!r}; it must be a pair (x, y).")
-    angles = [shear, 0.0] if isinstance(shear, numbers.Number) else list(shear)
+    angles: list[Any] = [shear, 0.0] if isinstance(shear, numbers.Number) else list(shear)
     if len(angles) == 1:
         angles *= 2
     if len(angles) != 2:

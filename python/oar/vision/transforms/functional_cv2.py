@@ -41,9 +41,9 @@ def _channels(img: np.ndarray) -> int:
 
 def _scalar(function: str, fill: Any, channels: int) -> list[float]:
     """OpenCV's scalars: a number alone is that of the first channel, and what is missing is 0."""
-    if not isinstance(fill, (numbers.Number, Sequence)) or isinstance(fill, str):
+    if not isinstance(fill, (numbers.Real, Sequence)) or isinstance(fill, str):
         raise ArgumentTypeError(f"[{function}] fill is {fill!r}; it must be a number or a sequence of numbers.")
-    values = [float(x) for x in (fill if isinstance(fill, Sequence) else [fill])]  # type: ignore[list-item]
+    values = [float(x) for x in (fill if isinstance(fill, Sequence) else [fill])]
     return (values + [0.0] * channels)[:channels]
 
 

@@ -33,9 +33,9 @@ def _filter(function: str, interpolation: str) -> Any:
     return _FILTERS[interpolation]
 
 
-def _pending(img: Image.Image) -> bool:
-    """Whether Pillow has not seen its pixels yet."""
-    return isinstance(img, FileImage) and img.pending
+def _pending(img: Image.Image) -> FileImage | None:
+    """The image, if Pillow has not seen its pixels yet."""
+    return img if isinstance(img, FileImage) and img.pending else None
 
 
 def _colour(fill: Fill) -> Any:
@@ -44,8 +44,8 @@ def _colour(fill: Fill) -> Any:
 
 def to_tensor(pic: Image.Image, data_format: str = "CHW") -> Tensor:
     _checks.check_data_format("to_tensor", data_format)
-    if _pending(pic):
-        return _pixels.scaled(pic.pixels(), data_format)
+    if pending := _pending(pic):
+        return _pixels.scaled(pending.pixels(), data_format)
     wide = {"I": np.int32, "I;16": np.int32, "F": np.float32}.get(pic.mode)
     pixels = np.asarray(pic, wide)
     if pic.mode == "1":
@@ -66,8 +66,8 @@ def resize(img: Image.Image, size: Size, interpolation: str = "bilinear") -> Ima
     else:
         new = (int(wanted[0]), int(wanted[1]))
     _checks.check_new_size("resize", *new)
-    if _pending(img):
-        return img.resized(*new, interpolation)
+    if pending := _pending(img):
+        return pending.resized(*new, interpolation)
     return img.resize((new[1], new[0]), chosen)
 
 
@@ -87,9 +87,10 @@ def pad(img: Image.Image, padding: Padding, fill: Fill = 0, padding_mode: str = 
 
 
 def crop(img: Image.Image, top: int, left: int, height: int, width: int) -> Image.Image:
-    if _pending(img) and top >= 0 and left >= 0 and height > 0 and width > 0:
+    pending = _pending(img)
+    if pending and top >= 0 and left >= 0 and height > 0 and width > 0:
         if top + height <= img.height and left + width <= img.width:
-            return img.window(top, left, height, width)
+            return pending.window(top, left, height, width)
     return img.crop((left, top, left + width, top + height))
 
 
@@ -98,11 +99,13 @@ def center_crop(img: Image.Image, output_size: Size) -> Image.Image:
 
 
 def hflip(img: Image.Image) -> Image.Image:
-    return img.flipped(True) if _pending(img) else img.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+    pending = _pending(img)
+    return pending.flipped(True) if pending else img.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
 
 
 def vflip(img: Image.Image) -> Image.Image:
-    return img.flipped(False) if _pending(img) else img.transpose(Image.Transpose.FLIP_TOP_BOTTOM)
+    pending = _pending(img)
+    return pending.flipped(False) if pending else img.transpose(Image.Transpose.FLIP_TOP_BOTTOM)
 
 
 def adjust_brightness(img: Image.Image, brightness_factor: float) -> Image.Image:

@@ -101,11 +101,9 @@ def center_crop(img: Tensor, output_size: Size, data_format: str = "CHW") -> Ten
 
 def erase(img: Tensor, i: Any, j: Any, h: Any, w: Any, v: Any, inplace: bool = False) -> Tensor:
     _check_image("erase", img)
-    if oar.in_dynamic_mode():
-        erased = img if inplace else img.clone()
-        erased[..., i:i + h, j:j + w] = v
-        return erased
-    return oar.static.setitem(img, (..., slice(i, i + h), slice(j, j + w)), v)
+    erased = img if inplace else img.clone()
+    erased[..., i:i + h, j:j + w] = v
+    return erased
 
 
 def pad(img: Tensor, padding: Padding, fill: Fill = 0, padding_mode: str = "constant", data_format: str = "CHW") -> Tensor:
@@ -283,8 +281,8 @@ def affine(
 def _rotation(angle: Any, x: float, y: float) -> Tensor:
     """The matrix [2, 3] of a rotation about a place; the angle may be a tensor of a program."""
     if isinstance(angle, Tensor):
-        turn = (-angle % 360.0).reshape([1]) * (math.pi / 180)
-        cos, sin = oar.cos(turn), oar.sin(turn)
+        radians = (-angle % 360.0).reshape([1]) * (math.pi / 180)
+        cos, sin = oar.cos(radians), oar.sin(radians)
         rows = [cos, sin, x - cos * x - sin * y, -sin, cos, y + sin * x - cos * y]
         return oar.concat(rows).reshape([2, 3])
     turn = math.radians(-angle % 360)
