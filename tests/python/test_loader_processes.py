@@ -19,6 +19,7 @@ import pytest
 
 import oar
 from oar import io
+from oar.io.dataloader import default_collate_fn
 
 
 class Rows(io.Dataset):
@@ -243,11 +244,11 @@ def test_uneven_samples_are_named(workers, tensors):
 
 def test_other_ways_to_be_uneven():
     with pytest.raises(RuntimeError, match=r"samples 0 and 1 of the batch .*: the sample has 2 fields in the one and 1 in the other"):
-        io.dataloader.default_collate_fn([(1, 2), (1,)])
+        default_collate_fn([(1, 2), (1,)])
     with pytest.raises(KeyError, match=r"samples 0 and 2 of the batch .*: sample\[0\] has 'a' in the one, but only \['b'\] in the other"):
-        io.dataloader.default_collate_fn([({"a": 1},), ({"a": 1},), ({"b": 1},)])
+        default_collate_fn([({"a": 1},), ({"a": 1},), ({"b": 1},)])
     with pytest.raises(TypeError, match=r"sample\[1\] is a NoneType. Give the DataLoader a collate_fn"):
-        io.dataloader.default_collate_fn([(1, None)])
+        default_collate_fn([(1, None)])
     with pytest.raises(ValueError, match=r"samples 0 and 1 of the batch .*: the sample has shape \[2\] in the one and \[3\]"):
         list(io.DataLoader(UnevenStream(), batch_size=2))
 
