@@ -19,6 +19,8 @@ oar._lazy_names.load_all()
 
 # Paddle's inner names, for programs that reach below the public interface. Their docstrings need no example.
 INNER = {"oar.base", "oar.common_ops_import", "oar.core", "oar.framework", "oar.pir", "oar.pir_utils"}
+# Readers of older programs: an example would need the files.
+INNER |= {f"oar.dataset.{name}" for name in ("cifar", "conll05", "imdb", "imikolov", "mnist", "movielens", "uci_housing", "wmt14", "wmt16")}
 # Their examples need a compiler, and setuptools, which a user may not have.
 NEED_COMPILER = {"oar.utils.cpp_extension.load"}
 NEED_SETUPTOOLS = {f"oar.utils.cpp_extension.{name}" for name in ("BuildExtension", "CppExtension", "setup")}

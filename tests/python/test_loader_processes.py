@@ -19,6 +19,7 @@ import pytest
 
 import oar
 from oar import io
+from oar.io.dataloader import default_collate_fn
 
 
 class Rows(io.Dataset):
@@ -66,7 +67,7 @@ def cleaned(process):
         process.communicate()
 
 
-def wait_until_gone(group, seconds=10):
+def wait_until_gone(group, seconds=60):
     for _ in range(int(seconds / 0.05)):
         try:
             os.killpg(group, 0)
@@ -110,7 +111,7 @@ def test_a_tiny_dev_shm_does_not_matter(tmp_path):
     """
     inside = "mount -t tmpfs -o size=64k tmpfs /dev/shm && exec \"$@\""
     with cleaned(run(script, tmp_path, ["unshare", "-m", "sh", "-c", inside, "sh"])) as process:
-        out, errors = process.communicate(timeout=60)
+        out, errors = process.communicate(timeout=300)
         if b"Operation not permitted" in errors or b"permission denied" in errors:
             pytest.skip("mounting is not allowed here")
         assert (out, errors) == (b"[[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0]] []\n", b"")
@@ -243,11 +244,11 @@ def test_uneven_samples_are_named(workers, tensors):
 
 def test_other_ways_to_be_uneven():
     with pytest.raises(RuntimeError, match=r"samples 0 and 1 of the batch .*: the sample has 2 fields in the one and 1 in the other"):
-        io.dataloader.default_collate_fn([(1, 2), (1,)])
+        default_collate_fn([(1, 2), (1,)])
     with pytest.raises(KeyError, match=r"samples 0 and 2 of the batch .*: sample\[0\] has 'a' in the one, but only \['b'\] in the other"):
-        io.dataloader.default_collate_fn([({"a": 1},), ({"a": 1},), ({"b": 1},)])
+        default_collate_fn([({"a": 1},), ({"a": 1},), ({"b": 1},)])
     with pytest.raises(TypeError, match=r"sample\[1\] is a NoneType. Give the DataLoader a collate_fn"):
-        io.dataloader.default_collate_fn([(1, None)])
+        default_collate_fn([(1, None)])
     with pytest.raises(ValueError, match=r"samples 0 and 1 of the batch .*: the sample has shape \[2\] in the one and \[3\]"):
         list(io.DataLoader(UnevenStream(), batch_size=2))
 
@@ -286,7 +287,7 @@ def test_no_process_is_left(how, tmp_path):
             os.killpg(process.pid, signal.SIGINT)
         else:
             os.kill(process.pid, getattr(signal, f"SIG{how}"))
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=300)
         assert wait_until_gone(process.pid)
         assert errors.count(b"Traceback") == ("INT" in how) and (b"KeyboardInterrupt" in errors) == ("INT" in how)
         assert set(os.listdir("/dev/shm")) <= before
@@ -312,7 +313,7 @@ def test_other_start_methods(method, tmp_path):
 
         if __name__ == "__main__":
             multiprocessing.set_start_method("{method}")
-            loader = io.DataLoader(Rows(), batch_size=2, num_workers=2, worker_init_fn=init)
+            loader = io.DataLoader(Rows(), batch_size=2, num_workers=2, worker_init_fn=init, persistent_workers=True)
             print([batch[1].tolist() for batch in loader], [batch[0][0, -1].item() for batch in loader])
             try:
                 list(io.DataLoader(io.Subset(Rows(), [100]), num_workers=1))
@@ -320,7 +321,7 @@ def test_other_start_methods(method, tmp_path):
                 print("too far" in str(error) and "__getitem__" in str(error))
     """
     with cleaned(run(script, tmp_path)) as process:
-        out, errors = process.communicate(timeout=120)
+        out, errors = process.communicate(timeout=300)
         assert (out.decode(), errors) == ("[[0, 1], [2, 3], [4, 5], [6, 7], [8]] [0.0, 2.0, 4.0, 6.0, 8.0]\nTrue\n", b"")
 
 
@@ -361,7 +362,7 @@ def test_handlers_of_the_parent_do_not_run_in_workers(tmp_path):
         print("done")
     """
     with cleaned(run(script, tmp_path)) as process:
-        out, errors = process.communicate(timeout=60)
+        out, errors = process.communicate(timeout=300)
         assert (out, errors) == (b"done\n", b"")
 
 
@@ -376,7 +377,7 @@ def test_workers_may_use_tensors_after_the_parent_has():
         def __len__(self):
             return 2
 
-    for total, _ in io.DataLoader(Products(), num_workers=2, timeout=60):
+    for total, _ in io.DataLoader(Products(), num_workers=2, timeout=300):
         np.testing.assert_allclose(total.item(), parent, rtol=1e-3)
 
 

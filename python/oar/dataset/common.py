@@ -12,7 +12,7 @@ from typing import Any
 
 from oar.utils.download import _cache_folder, get_path_from_url, md5_of
 
-__all__ = ["DATA_HOME", "cluster_files_reader", "download", "fetch_all", "md5file", "split"]
+__all__ = ["DATA_HOME", "cluster_files_reader", "download", "md5file", "split"]
 
 DATA_HOME = os.path.join(_cache_folder(), "dataset")
 # Where Paddle keeps what it has fetched.

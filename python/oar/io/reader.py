@@ -26,6 +26,10 @@ __all__ = ["DataLoader"]
 _observe: Callable[[Any, Any], Any] | None = None  # fetches a batch in place of `next`, while a profiler measures loading
 
 
+class _NoLengthError(ValueError, TypeError):
+    """ValueError for the user; a TypeError is what ``list()`` takes for "ask me no length"."""
+
+
 class BatchIterator:
     """One pass over a loader."""
 
@@ -181,7 +185,7 @@ class DataLoader:
 
     def __len__(self) -> int:
         if self._iterable:
-            raise ValueError("The length of a DataLoader over an IterableDataset is not known.")
+            raise _NoLengthError("[DataLoader] the length of a loader over an IterableDataset is not known. Count batches as they come.")
         return len(self._singly if self.batch_sampler is None else self.batch_sampler)
 
     def __iter__(self) -> BatchIterator:

@@ -133,7 +133,7 @@ class Movielens(Dataset):
     def _chosen_ratings(self) -> list[list[list[Any]]]:
         ratings = _rows(self.data_file, "ratings.dat", 4)
         for_test = np.random.RandomState(self.rand_seed).random_sample(len(ratings)) < self.test_ratio
-        chosen = []
+        chosen: list[list[list[Any]]] = []
         for (user, movie, rating, _), is_test in zip(ratings, for_test.tolist()):
             if is_test == (self.mode == "test"):
                 film = self.movie_info[int(movie)].value(self.categories_dict, self.movie_title_dict)
