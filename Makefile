@@ -92,8 +92,8 @@ test-torch: build ## values and gradients of every op against PyTorch (after `ma
 	@OAR_TORCH=$(OAR_TORCH) $(PYTHON) -m pytest -q -rs tests/python/peers/test_torch.py
 
 .PHONY: test-paddle
-test-paddle: build ## values, gradients and dtypes of every op against PaddlePaddle (after `make bench-peers`)
-	@OAR_PADDLE=$(OAR_PADDLE) $(PYTHON) -m pytest -q -rs tests/python/peers/test_paddle.py tests/python/peers/test_paddle_edges.py tests/python/peers/test_paddle_detection.py tests/python/peers/test_paddle_models.py
+test-paddle: build ## values, gradients and dtypes of every op, networks, files and scripts against PaddlePaddle (after `make bench-peers`)
+	@OAR_PADDLE=$(OAR_PADDLE) $(PYTHON) -m pytest -q -rs $(wildcard tests/python/peers/test_paddle*.py)
 
 .PHONY: fuzz-capture
 fuzz-capture: build ## random functions, plain and captured, side by side (FUZZ_ARGS="--help")

@@ -2,13 +2,14 @@
 
 # Which part a file of src/oar belongs to: the first row that matches the beginning of its path. A part may use those before it
 # in OAR_PARTS.
-set(OAR_PARTS core records cpu runtime training compiler)
+set(OAR_PARTS core records cpu runtime media training compiler)
 set(OAR_PART_OF
   "none=backend/cts/"            # part of the tests
   "none=startup_runtime\\.cpp"   # in place of startup.cpp, where the full library is not built
   "none=cli/oar_run\\.cpp"        # the command of the runtime library
   "command=cli/"
   "core=ops/sharding/join_names\\.cpp"  # placements in programs are printed with them
+  "media=media/"
   "training=(autograd|nn)/"
   "training=ops/(sharding|core/(autocast|registry_checks|samples))"
   "compiler=(compiler|extension|backend/null)/"
@@ -197,6 +198,24 @@ if(OAR_HAS_ONEDNN)
   file(CREATE_LINK "${OAR_ONEDNN_LIBRARY}" "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libdnnl.so.3" SYMBOLIC)
   file(REAL_PATH "${OAR_ONEDNN_LIBRARY}" onednn_file)
   install(FILES "${onednn_file}" DESTINATION "${OAR_PREFIX}lib" RENAME libdnnl.so.3)
+endif()
+
+if(TARGET oar_media)
+  # Loops over pixels.
+  target_compile_options(oar_media PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fvect-cost-model=dynamic>)
+  foreach(codec IN ITEMS jpeg png)
+    string(TOUPPER "${codec}" name)
+    if(OAR_HAS_${name})
+      set_property(SOURCE "${CMAKE_SOURCE_DIR}/src/oar/media/${codec}.cpp" APPEND PROPERTY
+        COMPILE_DEFINITIONS "OAR_${name}_LIBRARY=\"${OAR_${name}_NAME}\"")
+      set_property(SOURCE "${CMAKE_SOURCE_DIR}/src/oar/media/${codec}.cpp" APPEND PROPERTY
+        COMPILE_OPTIONS "$<$<NOT:$<STREQUAL:${OAR_${name}_HEADERS},/usr/include>>:-isystem;${OAR_${name}_HEADERS}>")
+      if(SKBUILD)
+        # Beside the library, where its run path looks.
+        install(FILES "${OAR_${name}_FILE}" DESTINATION "${OAR_PREFIX}lib" RENAME "${OAR_${name}_NAME}")
+      endif()
+    endif()
+  endforeach()
 endif()
 
 # The vectorised loops. Their functions round alike whatever the compiler would like to fuse, and

@@ -5,6 +5,7 @@
 #include "oar/autograd/series.h"
 #include "oar/autograd/transform.h"
 #include "oar/compiler/capture/control_flow.h"
+#include "oar/ops/core/watch.h"
 
 namespace oar::python {
 namespace {
@@ -228,7 +229,58 @@ PyObject* taylor_function(PyObject*, PyObject* args) {
   });
 }
 
+// The tensors of a call by the names of its parameters: [(name, tensor)].
+Ref operands_of(const WatchedReturn& call) {
+  Ref list = checked(PyList_New(0));
+  const auto add = [&](const char* name, const Tensor& t) {
+    const Ref row = checked(Py_BuildValue("(sN)", name, wrap(t)));
+    check(PyList_Append(list.get(), row.get()));
+  };
+  for (const Tensor& t : call.cotangents)
+    if (t.defined()) add("grad", t);
+  for (size_t i = 0; i < call.args.size(); ++i)
+    for_each_tensor(call.args.subspan(i, 1),
+                    [&](const Tensor& t) { add(call.op->schema().parameters[i].name.c_str(), t); });
+  return list;
+}
+
+// The newest node behind the results: 0 if they have none.
+uint64_t sequence_of(const WatchedReturn& call) {
+  uint64_t newest = call.sequence;
+  for (const Tensor& t : call.results)
+    if (const History* h = t.defined() ? maybe_history(t) : nullptr; h && h->node && !newest)
+      newest = std::max(newest, h->node->sequence());
+  return newest;
+}
+
+struct PythonWatcher {
+  Callable callable;
+  void operator()(const WatchedReturn& call) const {
+    const GilHold gil;
+    const Ref operands = operands_of(call);
+    Ref results = checked(PyList_New(0));
+    for (const Tensor& t : call.results) {
+      const Ref result = checked(wrap(t));
+      check(PyList_Append(results.get(), result.get()));
+    }
+    const Ref returned(PyObject_CallFunction(
+        callable.get(), "s#OOKO", call.name.data(), static_cast<Py_ssize_t>(call.name.size()),
+        operands.get(), results.get(), static_cast<unsigned long long>(sequence_of(call)),
+        call.op ? Py_False : Py_True));
+    if (!returned) throw_python_error();
+  }
+};
+
+// watch_calls(f): after each call of this thread f(name, operands, results, sequence, backward). None: no longer.
+PyObject* watch_calls(PyObject*, PyObject* function) {
+  return guarded([&]() -> PyObject* {
+    watch_this_thread(function == Py_None ? Watcher() : Watcher(PythonWatcher{Callable(function)}));
+    Py_RETURN_NONE;
+  });
+}
+
 PyMethodDef kFunctions[] = {
+    {"watch_calls", watch_calls, METH_O, "Calls a function after each call of this thread."},
     {"set_grad_enabled", set_grad_enabled, METH_O,
      "Switches recording; returns the previous state."},
     {"grad_state", get_grad_state, METH_NOARGS, "What set_grad_enabled restores."},

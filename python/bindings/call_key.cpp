@@ -44,6 +44,8 @@ void CallKey::write_modes() {
   raw(modes, sizeof modes);
   if (!cast.enabled) return;
   number(cast.dtype);
+  number(cast.level);
+  number(cast.promote);
   for (const auto* list : {&cast.low, &cast.full}) {
     number(list->size());
     for (const std::string& name : *list) raw(name.c_str(), name.size() + 1);

@@ -57,6 +57,8 @@ inline void check(int status) {
 
 // Sets the Python exception for the C++ exception being handled.
 void set_python_error();
+// Inside a handler: adds a note to the error, if it is a Python exception.
+void add_note(const char* text);
 
 // Runs the body; a C++ exception becomes a Python one and null.
 template <class F>
@@ -179,7 +181,9 @@ void init_autograd(PyObject* module);
 void init_framework(PyObject* module);
 void init_frames(PyObject* module);
 void init_programs(PyObject* module);
+void init_profile(PyObject* module);
 void init_segments(PyObject* module);
+void init_images(PyObject* module);
 void init_sparse(PyObject* module);
 void init_static(PyObject* module);
 void init_guards(PyObject* module);

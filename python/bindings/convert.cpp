@@ -2,6 +2,7 @@
 #include <bit>
 #include <cstring>
 
+#include "collate.h"
 #include "common.h"
 #include "oar/ops/core/launch_queue.h"
 #include "oar/ops/gen/copy.h"
@@ -90,14 +91,18 @@ struct BufferHold {
   Py_buffer view;
 };
 
-void drop_buffer(void* context, void* data, size_t) {
-  conceal(data);
+void drop_adopted(void* context, void*, size_t) {
   auto* hold = static_cast<BufferHold*>(context);
   if (Py_IsInitialized()) {
     const GilHold gil;
     PyBuffer_Release(&hold->view);
   }
   delete hold;
+}
+
+void drop_shared(void* context, void* data, size_t bytes) {
+  conceal(data);
+  drop_adopted(context, data, bytes);
 }
 
 [[noreturn]] void refuse_uneven(const std::vector<int64_t>& shape, size_t depth, int64_t length) {
@@ -274,12 +279,17 @@ Ref as_array(PyObject* object) {
 
 }  // namespace
 
+std::optional<DType> dtype_of_buffer(const Py_buffer& view) {
+  return dtype_of_format(view.format ? view.format : "B", view.itemsize);
+}
+
 // The same bits as another dtype of their width.
 static Tensor with_dtype(const Tensor& t, DType dtype) {
   return Tensor::view_of(t->storage, t.dims(), t.strides(), t->data, dtype);
 }
 
-Tensor from_array(PyObject* array, bool copy) {
+// On the memory of the array where its elements allow that. `exposed`: others may use that memory too.
+static Tensor over_array(PyObject* array, bool exposed) {
   auto hold = std::make_unique<BufferHold>();
   Ref exporter = Ref::borrow(array);
   if (PyObject_GetBuffer(array, &hold->view, PyBUF_RECORDS_RO) < 0) {
@@ -291,12 +301,12 @@ Tensor from_array(PyObject* array, bool copy) {
     if (!type) refuse_array(array);
     const Ref bits =
         checked(PyObject_CallMethod(array, "view", "s", bits_of(*type) == 16 ? "uint16" : "uint8"));
-    Tensor raw = from_array(bits.get(), true);
+    const Tensor raw = from_array(bits.get(), true);
     if (is_packed(*type)) return with_dtype(cast(raw, DType::UInt4), *type);
     return Tensor::view_of(raw->storage, raw.dims(), raw.strides(), raw->data, *type);
   }
   const Py_buffer& view = hold->view;
-  const auto type = dtype_of_format(view.format ? view.format : "B", view.itemsize);
+  const auto type = dtype_of_buffer(view);
   if (!type) {
     PyBuffer_Release(&hold->view);
     refuse_array(array);
@@ -315,17 +325,23 @@ Tensor from_array(PyObject* array, bool copy) {
     // A copy: NumPy's fresh memory is aligned. (ascontiguousarray returns an unaligned array as it is.)
     const Ref function(numpy_function("array"));
     const Ref fresh = checked(PyObject_CallOneArg(function.get(), array));
-    return from_array(fresh.get(), copy);
+    return over_array(fresh.get(), exposed);
   }
   const bool readonly = view.readonly;
   void* data = view.buf;
-  const StoragePtr storage =
-      Storage::adopt(data, static_cast<size_t>(view.len), {}, drop_buffer, hold.release());
-  expose(data);
+  const StoragePtr storage = Storage::adopt(data, static_cast<size_t>(view.len), {},
+                                            exposed ? drop_shared : drop_adopted, hold.release());
+  if (exposed) expose(data);
   if (readonly) storage->set_readonly();
-  Tensor t = Tensor::view_of(storage, as_dims(shape), strides, data, *type);
+  return Tensor::view_of(storage, as_dims(shape), strides, data, *type);
+}
+
+Tensor from_array(PyObject* array, bool copy) {
+  const Tensor t = over_array(array, true);
   return copy ? assign(t) : t;
 }
+
+Tensor adopt(PyObject* array) { return over_array(array, false); }
 
 Tensor to_tensor(PyObject* object, std::optional<DType> dtype) {
   const auto cast_to = [&](Tensor t) { return dtype && t.dtype() != *dtype ? cast(t, *dtype) : t; };

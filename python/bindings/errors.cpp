@@ -55,6 +55,12 @@ class CarriedError : public std::exception {
     Py_XINCREF(trace_);
     PyErr_Restore(type_, value_, trace_);
   }
+  void add_note(const char* text) {
+    const GilHold gil;
+    PyErr_NormalizeException(&type_, &value_, &trace_);
+    const Ref done(value_ ? PyObject_CallMethod(value_, "add_note", "s", text) : nullptr);
+    if (!done) PyErr_Clear();  // the note is lost, the exception is not
+  }
 
  private:
   PyObject *type_ = nullptr, *value_ = nullptr, *trace_ = nullptr;
@@ -93,6 +99,15 @@ void set_python_error() {
     PyErr_NoMemory();
   } catch (const std::exception& error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+}
+
+void add_note(const char* text) {
+  try {
+    throw;
+  } catch (CarriedError& error) {
+    if (Py_IsInitialized()) error.add_note(text);
+  } catch (...) {  // NOLINT(bugprone-empty-catch): not Python's
   }
 }
 

@@ -1,5 +1,6 @@
 #include "frames.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "oar/ops/core/registry.h"
@@ -55,18 +56,46 @@ bool is_users_file(std::string_view path) {
          path.find("/site-packages/") != std::string_view::npos;
 }
 
-SourceLine users_line() {
-  if (!Py_IsInitialized() || !PyGILState_Check()) return {};
+namespace {
+
+// Calls see(line) for the lines of the user, innermost first, until it returns false.
+template <class F>
+void walk_lines(F&& see) {
   Ref current = Ref::borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
   while (current) {
     auto* frame = reinterpret_cast<PyFrameObject*>(current.get());
     const Ref code(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
     const char* path = PyUnicode_AsUTF8(reinterpret_cast<PyCodeObject*>(code.get())->co_filename);
     if (!path) PyErr_Clear();  // a path that is no text
-    if (path && is_users_file(path)) return {kept_name(path), PyFrame_GetLineNumber(frame)};
+    if (path && is_users_file(path) &&
+        !see(SourceLine{kept_name(path), PyFrame_GetLineNumber(frame)}))
+      return;
     current = Ref(reinterpret_cast<PyObject*>(PyFrame_GetBack(frame)));
   }
-  return {};
+}
+
+}  // namespace
+
+SourceLine users_line() {
+  SourceLine found;
+  if (!Py_IsInitialized() || !PyGILState_Check()) return found;
+  walk_lines([&](SourceLine line) {
+    found = line;
+    return false;
+  });
+  return found;
+}
+
+std::vector<SourceLine> users_lines() {
+  std::vector<SourceLine> lines;
+  if (!Py_IsInitialized()) return lines;
+  const GilHold gil;  // an op on large tensors has released it
+  walk_lines([&](SourceLine line) {
+    lines.push_back(line);
+    return true;
+  });
+  std::reverse(lines.begin(), lines.end());
+  return lines;
 }
 
 namespace {

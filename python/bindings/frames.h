@@ -14,6 +14,8 @@ bool is_users_file(std::string_view path);
 
 // The innermost Python line of the user; none if the interpreter lock is not held.
 SourceLine users_line();
+// All of them, outermost first.
+std::vector<SourceLine> users_lines();
 
 // An op as the user called it: functions of the package call other ops than their names say.
 struct CalledOp {

@@ -340,6 +340,8 @@ void block_without_gil(FunctionRef<void()> block) {
 constexpr HostLanguage kPython = {.interrupted = user_interrupted,
                                   .block = block_without_gil,
                                   .current_line = users_line,
+                                  .current_lines = users_lines,
+                                  .add_note = add_note,
                                   .print_lines = print_python_lines};
 
 // nearest_name(name, candidates): the one that a typing error turns into the name; "" if none is near.

@@ -1,4 +1,5 @@
 // The extension module oar._C.
+#include "collate.h"
 #include "common.h"
 #include "spelling.h"
 
@@ -31,8 +32,11 @@ PyMODINIT_FUNC PyInit__C() {
     init_framework(module.get());
     init_user_ops(module.get());
     init_programs(module.get());
+    init_profile(module.get());
     init_segments(module.get());
+    init_images(module.get());
     init_sparse(module.get());
+    init_collate(module.get());
     init_control(module.get());
     init_static(module.get());
     init_guards(module.get());

@@ -13,7 +13,6 @@
 #include "oar/ir/print.h"
 #include "oar/ir/verify.h"
 #include "oar/ops/core/autocast.h"
-#include "oar/ops/core/profile.h"
 
 namespace oar::python {
 namespace {
@@ -297,7 +296,7 @@ PyType_Slot kTrainedSlots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc_t
 PyType_Spec kTrainedSpec = {"oar._C.TrainedProgram", sizeof(PyTrained), 0,
                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, kTrainedSlots};
 
-// ---- mixed precision and profiles ------------------------------------------------------------
+// ---- mixed precision -------------------------------------------------------------------------
 
 std::vector<std::string> strings_of(PyObject* object) {
   std::vector<std::string> list;
@@ -321,18 +320,26 @@ PyObject* state_tuple(const AutocastState& s) {
     return list;
   };
   const Ref low = listed(s.low), full = listed(s.full);
-  return Py_BuildValue("(OsOO)", s.enabled ? Py_True : Py_False, name_of(s.dtype), low.get(),
-                       full.get());
+  static constexpr const char* kLevels[] = {"OD", "O1", "O2"};
+  return Py_BuildValue("(OsOOsO)", s.enabled ? Py_True : Py_False, name_of(s.dtype), low.get(),
+                       full.get(), kLevels[static_cast<size_t>(s.level)],
+                       s.promote ? Py_True : Py_False);
 }
 
-// set_autocast(enabled, dtype, low, full) -> the previous state, as the same tuple.
+// set_autocast(enabled, dtype, low, full, level = 'O1', promote = True) -> the previous state, as the same tuple.
 PyObject* set_autocast(PyObject*, PyObject* args) {
-  int enabled;
+  int enabled, promote = 1;
+  const char* level = "O1";
   PyObject *dtype, *low, *full;
-  if (!PyArg_ParseTuple(args, "pOOO", &enabled, &dtype, &low, &full)) return nullptr;
+  if (!PyArg_ParseTuple(args, "pOOO|sp", &enabled, &dtype, &low, &full, &level, &promote))
+    return nullptr;
   return guarded([&] {
     AutocastState state;
     state.enabled = enabled != 0;
+    state.level = std::string_view(level) == "OD"   ? AutocastLevel::OD
+                  : std::string_view(level) == "O2" ? AutocastLevel::O2
+                                                    : AutocastLevel::O1;
+    state.promote = promote != 0;
     if (!to_dtype(dtype, &state.dtype)) throw PythonError{};
     state.low = strings_of(low);
     state.full = strings_of(full);
@@ -343,20 +350,8 @@ PyObject* get_autocast(PyObject*, PyObject*) {
   return guarded([&] { return state_tuple(autocast_state()); });
 }
 
-PyObject* profile_start(PyObject*, PyObject* shapes) {
-  start_profile(PyObject_IsTrue(shapes) != 0);
-  Py_RETURN_NONE;
-}
-PyObject* profile_stop(PyObject*, PyObject*) {
-  return guarded([&] {
-    Ref list = checked(PyList_New(0));
-    for (const ProfileEvent& e : stop_profile()) {
-      const Ref row = checked(Py_BuildValue("(sLLIIs)", e.op->name().c_str(), e.begin_ns, e.end_ns,
-                                            e.thread, e.depth, e.operands.c_str()));
-      check(PyList_Append(list.get(), row.get()));
-    }
-    return list.release();
-  });
+PyObject* last_dtype(PyObject*, PyObject*) {
+  return PyUnicode_FromString(name_of(last_autocast_dtype()));
 }
 
 PyMethodDef kMethods[] = {
@@ -388,8 +383,7 @@ PyMethodDef kFunctions[] = {{"capture", capture_function, METH_VARARGS, nullptr}
                             {"parse_program", parse_text, METH_O, nullptr},
                             {"set_autocast", set_autocast, METH_VARARGS, nullptr},
                             {"get_autocast", get_autocast, METH_NOARGS, nullptr},
-                            {"profile_start", profile_start, METH_O, nullptr},
-                            {"profile_stop", profile_stop, METH_NOARGS, nullptr},
+                            {"last_autocast_dtype", last_dtype, METH_NOARGS, nullptr},
                             {}};
 
 }  // namespace

@@ -235,6 +235,23 @@ PyObject* taped(PyObject* self, PyObject* args) {
   });
 }
 
+// cast_again(sources, replaced, targets, ranges) -> targets, cast as auto_cast says
+PyObject* cast_again(PyObject* self, PyObject* args) {
+  PyObject *sources, *replaced, *targets, *ranges;
+  if (!PyArg_ParseTuple(args, "OOOO!", &sources, &replaced, &targets, &PyList_Type, &ranges))
+    return nullptr;
+  return guarded([&] {
+    std::vector<std::pair<size_t, size_t>> stretches;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(ranges); ++i) {
+      Py_ssize_t begin, end;
+      if (!PyArg_ParseTuple(PyList_GET_ITEM(ranges, i), "nn", &begin, &end)) throw PythonError{};
+      stretches.emplace_back(static_cast<size_t>(begin), static_cast<size_t>(end));
+    }
+    return wrap_list(builder_of(self)->cast_again(tensors_of(sources), tensors_of(replaced),
+                                                  tensors_of(targets), stretches));
+  });
+}
+
 PyObject* text(PyObject* self, PyObject*) {
   return guarded([&] {
     Program program = builder_of(self)->whole();
@@ -276,6 +293,21 @@ PyObject* calls(PyObject* self, PyObject*) {
   });
 }
 
+// The dtype of each call's first result, None if it has none.
+PyObject* result_dtypes(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Program& program = builder_of(self)->program();
+    Ref list = checked(PyList_New(0));
+    for (const Instruction& i : program.body.instructions) {
+      const Ref dtype = i.results.empty()
+                            ? Ref(Py_NewRef(Py_None))
+                            : checked(wrap_dtype(program.type_of(i.results[0]).dtype));
+      check(PyList_Append(list.get(), dtype.get()));
+    }
+    return list.release();
+  });
+}
+
 // The pairs of open sizes that the calls so far combined: assumed to be equal, or broadcast to each other.
 PyObject* met_sizes(PyObject* self, void*) {
   return guarded([&] {
@@ -303,6 +335,9 @@ PyObject* met_sizes(PyObject* self, void*) {
 
 PyObject* named(PyObject* self, PyObject*) {
   return guarded([&] { return wrap_list(builder_of(self)->named()); });
+}
+PyObject* held(PyObject* self, PyObject*) {
+  return guarded([&] { return wrap_list(builder_of(self)->held()); });
 }
 PyObject* trained_variables(PyObject* self, PyObject*) {
   return guarded([&] { return wrap_list(builder_of(self)->trained_variables()); });
@@ -375,9 +410,13 @@ PyMethodDef kMethods[] = {
     {"clone", clone, METH_O, "A copy; for inference if true."},
     {"is_late", is_late, METH_O, "Whether calls read it before its gradient was requested."},
     {"taped", taped, METH_VARARGS, "The calls from sources to targets again, with the tape."},
+    {"result_dtypes", result_dtypes, METH_NOARGS, "The dtype of each call's first result."},
+    {"cast_again", cast_again, METH_VARARGS,
+     "The calls from sources to targets again, cast as auto_cast says."},
     {"text", text, METH_NOARGS, "The program as text."},
     {"calls", calls, METH_NOARGS, "The calls so far."},
     {"named", named, METH_NOARGS, "The variables that have names."},
+    {"held", held, METH_NOARGS, "The variables that Python has objects for."},
     {"trained_variables", trained_variables, METH_NOARGS,
      "The persistable variables that require a gradient."},
     {"outputs", outputs, METH_NOARGS, "Outputs of the program that it began with."},

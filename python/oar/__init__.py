@@ -17,7 +17,7 @@ from oar._lazy import LazyNames as _LazyNames
 # Parts that many programs never use are imported on first use: `import oar` is quick.
 _lazy_names = _LazyNames(
     "oar",
-    ("_C_ops", "_legacy_C_ops", "amp", "audio", "autograd", "base", "callbacks", "common_ops_import", "compat", "cuda", "dataset", "decomposition", "device",
+    ("_C_ops", "_legacy_C_ops", "amp", "audio", "autograd", "base", "callbacks", "checkpoint", "common_ops_import", "compat", "cuda", "dataset", "decomposition", "device",
      "distributed", "distribution", "fft", "framework", "func", "functional", "geometric", "hapi", "hub", "incubate", "inference", "io", "jit",
      "metric", "nn", "optimizer", "pir", "pir_utils", "profiler", "random", "reader", "regularizer", "science", "signal", "sparse",
      "special", "static", "sysconfig", "tensor", "text", "utils", "version", "vision"),

@@ -33,7 +33,8 @@ def to_tensor(data, dtype=None, place=None, stop_gradient: builtins.bool = True)
         Tensor(shape=[], dtype=float64, place=Place(cpu), stop_gradient=False,
                1.50000000)
     """
-    t = _C.make_tensor(data, dtype)
+    variable = _first_variable(data) if isinstance(data, (list, tuple)) and _C.static_active() else None
+    t = _C.make_tensor(data, dtype) if variable is None else _of_variables(data, dtype or variable.dtype)
     if not t.stop_gradient:
         t = t.detach()
     if place is None:
@@ -45,6 +46,21 @@ def to_tensor(data, dtype=None, place=None, stop_gradient: builtins.bool = True)
     if not stop_gradient:
         t.stop_gradient = False
     return t
+
+
+def _first_variable(data) -> Tensor | None:
+    """The first tensor in nested lists."""
+    if isinstance(data, Tensor):
+        return data
+    found = (_first_variable(item) for item in data) if isinstance(data, (list, tuple)) else iter(())
+    return next((item for item in found if item is not None), None)
+
+
+def _of_variables(data, dtype) -> Tensor:
+    """Nested lists that hold variables of a program, whose values are not known yet."""
+    if isinstance(data, (list, tuple)):
+        return ops.stack([_of_variables(item, dtype) for item in data], 0)
+    return ops.cast(data if isinstance(data, Tensor) else _C.make_tensor(data, dtype), dtype)
 
 
 def _is_cpu(place) -> builtins.bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import sys
 
 from oar import _C
 from oar._C import Tensor
@@ -233,10 +234,22 @@ def set_flags(flags: dict) -> None:
         plain = _flag_name(name)
         if plain in known:
             _C.set_flag(plain, value)
+            if plain == "check_nan_inf" and "oar.nn._path" in sys.modules:
+                sys.modules["oar.nn._path"].follow_flags()
         elif plain in _kept_flags():
             _kept_flags()[plain] = value
+            if plain == "cudnn_deterministic":  # what a script wants that sets it
+                _C.set_flag("deterministic", bool(value))
         else:
             raise ValueError(f"there is no flag {name!r}. The flags are {', '.join(known)}.")
+    if not _WATCHED_FLAGS.isdisjoint(map(_flag_name, flags)):
+        from oar.amp import _watch
+
+        _watch.refresh()
+
+
+# Flags that have calls counted or checked.
+_WATCHED_FLAGS = frozenset({"check_nan_inf", "check_nan_inf_level", "low_precision_op_list"})
 
 
 def get_flags(flags) -> dict:

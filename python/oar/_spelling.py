@@ -464,7 +464,24 @@ def _gelu(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return ops.gelu(x, found[-1] == "tanh")
 
 
+def _with_out(op: str, operands: int) -> Callable[..., Any]:
+    """``op(x, y, out, name)``: in Paddle the result's place may stand right after the operands."""
+
+    def placed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        rest = args[operands:]
+        if not 1 <= len(rest) <= 2 or kwargs.keys() & {"out"} or not (rest[0] is None or isinstance(rest[0], Tensor)):
+            return NotImplemented
+        return written(rest[0], getattr(ops, op)(*args[:operands], **{k: v for k, v in kwargs.items() if k != "name"}))
+
+    return placed
+
+
+_WITH_OUT = {
+    "bitwise_and": 2, "bitwise_left_shift": 3, "bitwise_not": 1, "bitwise_or": 2, "bitwise_right_shift": 3, "bitwise_xor": 2,
+    "logical_and": 2, "logical_not": 1, "logical_or": 2, "logical_xor": 2, "prod": 4,
+}  # fmt: skip
 _SPECIAL: dict[str, Callable[..., Any]] = {
+    **{name: _with_out(name, operands) for name, operands in _WITH_OUT.items()},
     "concat": _concat,
     "add": _add("add"), "add_": _add("add_"), "divide": _divide, "dropout": _in_place("dropout"), "full": _full, "gather": _gather, "index_add": _index_add,
     "index_add_": _index_add_, "index_select": _index_select, "mean": _mean, "median": _median, "gelu": _gelu, "scatter": _scatter,

@@ -372,9 +372,7 @@ def matrix_transposed(self) -> Tensor:
 
 
 def iterate(self):
-    if self.ndim == 0:
-        raise TypeError("a 0-d tensor cannot be iterated over.")
-    for i in range(len(self)):
+    for i in range(len(self) if self.ndim else 0):  # as in Paddle, a 0-d tensor yields nothing
         yield self[i]
 
 

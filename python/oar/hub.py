@@ -44,6 +44,8 @@ def _makers(module: types.ModuleType) -> dict[str, Callable[..., Any]]:
 
 
 def _maker(repo_dir: str, model: str, source: str) -> Callable[..., Any]:
+    if not isinstance(model, str):
+        raise ValueError(f"[hub] model is {model!r}; it should be the name of a function in {_CONFIG}.")
     makers = _makers(_config(repo_dir, source))
     if model not in makers:
         raise RuntimeError(f"[hub] {_CONFIG} has no function {model!r}. It has {', '.join(makers)}.")

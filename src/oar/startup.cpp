@@ -8,6 +8,7 @@
 #include "oar/compiler/region_runs.h"
 #include "oar/ops/core/autocast.h"
 #include "oar/ops/core/profile.h"
+#include "oar/ops/core/watch.h"
 #include "oar/ops/families/quantisation.h"
 #include "oar/ops/families/selected_rows.h"
 #include "oar/ops/families/sparse.h"
@@ -21,6 +22,7 @@ __attribute__((constructor)) void start() {
   start_runtime();
   null::register_device();
   install_profile_layer();
+  install_watch_layer();
   install_autocast_layer();
   install_quantised_layer();
   install_autograd_layers();

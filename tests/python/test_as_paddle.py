@@ -149,6 +149,13 @@ def test_module_and_code(tmp_path):
     assert "usage" in run("--help")
 
 
+def test_modules_of_the_package_run_under_their_second_name(tmp_path):
+    """In a process that a program starts, too."""
+    assert run("-m", "paddle.base.reader", cwd=tmp_path) == ""
+    child = "import subprocess, sys; subprocess.run([sys.executable, '-m', 'paddle.base.reader'], check=True); print('ran')"
+    assert run("-c", child, cwd=tmp_path) == "ran\n"
+
+
 def test_tracebacks_show_the_program(tmp_path):
     script = tmp_path / "broken.py"
     script.write_text("import paddle\n\nraise ValueError('here')\n")

@@ -299,9 +299,6 @@ def test_a_loss_that_is_no_number_is_told_once_a_pass():
 
 
 def test_mixed_precision(tmp_path):
-    pytest.importorskip("oar.amp")
-    if not hasattr(oar.amp, "GradScaler"):
-        pytest.skip("needs amp.GradScaler")
     for level in ("O1", {"level": "O2", "init_loss_scaling": 64.0, "custom_black_list": ["tanh"]}):
         model, kept = prepared(amp_configs=level), Results()
         model.fit(Rows(), batch_size=2, epochs=2, verbose=0, shuffle=False, callbacks=kept)

@@ -199,7 +199,7 @@ def test_killed_worker_is_reported():
         def __len__(self):
             return 4
 
-    with pytest.raises(RuntimeError, match="ended unexpectedly with signal SIGKILL"):
+    with pytest.raises(RuntimeError, match=r"\[DataLoader\] worker 0 \(pid \d+\) was ended by signal SIGKILL"):
         list(io.DataLoader(Deadly(), num_workers=2))
 
 
@@ -336,3 +336,112 @@ def test_collate_fn_is_what_was_given_and_may_be_set_later():
     assert [batch[0].tolist() if isinstance(batch, list) else batch.tolist() for batch in loader] == [[0, 1], [2, 3]]
     loader.collate_fn = lambda samples: np.array([sum(samples)], "float32")
     assert [batch.tolist() for batch in loader] == [[1], [5]]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_batches_for_static_programs(workers):
+    from oar import static
+
+    with oar.pir_utils.IrGuard(), static.program_guard(static.Program(), static.Program()):
+        rows, numbers = static.data("rows", [None, 3]), static.data("numbers", [None], "int64")
+        total = rows.sum() + numbers.sum().astype("float32")
+        executor = static.Executor()
+        known = [v.name for v in static.default_main_program().list_vars()]
+        fed = io.DataLoader(Squares(), feed_list=[rows, numbers], batch_size=5, return_list=False, num_workers=workers)
+        sums = []
+        for batch in fed:
+            assert isinstance(batch, list) and sorted(batch[0]) == ["numbers", "rows"]
+            sums.append(executor.run(feed=batch, fetch_list=[total])[0].item())
+        assert sums == [3 * 10 + 30.0, 3 * 35 + 255.0]
+        pairs = list(io.DataLoader(Squares(), batch_size=2, places=[oar.CPUPlace()] * 2, num_workers=workers))
+        assert [[batch[1].numpy().tolist() for batch in pair] for pair in pairs] == [[[0, 1], [4, 9]], [[16, 25], [36, 49]]]
+        assert [v.name for v in static.default_main_program().list_vars()] == known  # batches are no part of it
+        with pytest.raises(AssertionError, match="return_list=False needs feed_list"):
+            io.DataLoader(Squares(), return_list=False)
+        with pytest.raises(ValueError, match="a batch has 2 fields, but feed_list has 1 variables: rows"):
+            next(iter(io.DataLoader(Squares(), feed_list=[rows], return_list=False)))
+
+
+def test_places():
+    assert next(iter(io.DataLoader(Squares(), places="cpu")))[0].place.is_cpu_place()
+    assert isinstance(next(iter(io.DataLoader(Squares(), places=[oar.CPUPlace()], return_list=False))), list)
+    with pytest.raises(RuntimeError, match=r"\[DataLoader\] there is no gpu:0 here"):
+        io.DataLoader(Squares(), places="gpu:0")
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_dtypes_of_samples(workers):
+    class Mixed(io.Dataset):
+        def __getitem__(self, idx):
+            return {
+                "tensor": oar.full([2], idx, "bfloat16"), "bool": np.array([True, False]), "half": np.float16(idx), "wide": idx + 0.5,
+                "number": oar.to_tensor(idx), "complex": np.array(1j * idx, "complex64"), "text": np.array(["a", "bc"][idx]),
+                "date": np.array("2020-01-01", "datetime64[D]"), "empty": np.zeros([0, 3]), "turned": np.arange(6.0).reshape(2, 3).T[::-1],
+                "promoted": np.array([idx], "int32" if idx else "float32"), "big": np.array([idx], ">i4"),
+            }  # fmt: skip
+
+        def __len__(self):
+            return 2
+
+    batch = next(iter(io.DataLoader(Mixed(), batch_size=2, num_workers=workers)))
+    dtypes = {name: value.dtype.name for name, value in batch.items() if isinstance(value, oar.Tensor)}
+    assert dtypes == {"tensor": "bfloat16", "bool": "bool", "half": "float16", "wide": "float64", "number": "int64", "complex": "complex64",
+                      "empty": "float64", "turned": "float64", "promoted": "float64", "big": "int32"}  # fmt: skip
+    assert batch["text"].tolist() == ["a", "bc"] and str(batch["date"][1]) == "2020-01-01"
+    assert batch["tensor"].astype("float32").tolist() == [[0, 0], [1, 1]] and batch["empty"].shape == [2, 0, 3]
+    assert batch["turned"][1].tolist() == [[2, 5], [1, 4], [0, 3]] and batch["promoted"].tolist() == [[0], [1]]
+    assert batch["number"].tolist() == [0, 1] and batch["big"].tolist() == [[0], [1]] and batch["wide"].tolist() == [0.5, 1.5]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_rows_of_tensors_are_gathered(workers):
+    x, y = oar.randn([50, 4, 3]), oar.arange(50)
+    data = io.Subset(io.TensorDataset([x, y]), list(range(49, -1, -1)))
+    for rows, numbers in io.DataLoader(data, batch_size=8, shuffle=True, num_workers=workers):
+        np.testing.assert_array_equal(rows.numpy(), x.numpy()[numbers.numpy()])
+    picked = io.DataLoader(io.TensorDataset([x, y]), batch_sampler=[[-1, 3], [0]], num_workers=workers)
+    assert [batch[1].tolist() for batch in picked] == [[49, 3], [0]]
+    with pytest.raises((IndexError, ValueError)):
+        list(io.DataLoader(io.TensorDataset([x, y]), batch_sampler=[[50]], num_workers=workers))
+
+
+def test_batch_samplers_of_other_kinds():
+    for jobs in ([(0, 2), (1,)], [np.array([0, 2]), np.array([1])], [range(0, 3, 2), {1}]):
+        assert labels(io.DataLoader(Squares(), batch_sampler=jobs)) == [[0, 4], [1]]
+
+
+def test_native_stacking():
+    from oar import _C
+
+    rows = [np.arange(3, dtype="int32") + n for n in range(4)]
+    out = np.zeros((4, 3), "int32")
+    assert _C.stack_into(rows, out) == -1 and out.tolist() == np.stack(rows).tolist()
+    assert _C.stack_into([*rows[:3], np.zeros(2, "int32")], out) == 3 and _C.stack_into([rows[0], rows[1].astype("int64")], out) == 1
+    assert _C.stack_into(rows, np.zeros((4, 3), "float32")) == 0 and _C.stack_into(rows, np.zeros((5, 3), "int32")) == 0
+    assert _C.stack_into(rows, np.zeros((3, 4), "int32").T) == 0 and _C.stack_into([], out) == 0
+    assert _C.stack_into([oar.to_tensor(row) for row in rows], out) == -1 and out[3].tolist() == [3, 4, 5]
+    for turned in (np.arange(24.0).reshape(2, 3, 4).transpose(2, 0, 1), np.arange(24, dtype="uint8")[::-3], np.array(5.0), np.zeros((2, 0))):
+        made = _C.stack_samples([turned, turned + 1])
+        np.testing.assert_array_equal(made.numpy(), np.stack([turned, turned + 1]))
+    assert _C.stack_samples([np.array("a")]) == 0 and _C.stack_samples([rows[0], 3]) == 1
+    eight = oar.ones([2]).astype("float8_e4m3fn")
+    assert _C.stack_samples([eight, eight]).dtype == oar.float8_e4m3fn
+    with pytest.raises(TypeError):
+        _C.stack_into(tuple(rows), out)
+
+
+def test_weights_of_rows():
+    drawn = list(io.WeightedRandomSampler([[0.0, 1.0], [2.0, 0.0]], 3))
+    assert drawn == [1, 1, 1, 0, 0, 0]
+    for weights, replacement in (([0.0, 0.0], True), ([-1.0, 2.0], True), ([0.0, 1.0], False)):
+        with pytest.raises(AssertionError, match="WeightedRandomSampler"):
+            iter(io.WeightedRandomSampler(weights, 2, replacement))
+
+
+def test_concatenated_lists():
+    both = io.ConcatDataset([[0, 1], [], [2]])
+    assert [both[n] for n in range(-3, 3)] == [0, 1, 2, 0, 1, 2] and list(both) == [0, 1, 2]
+    with pytest.raises(IndexError, match="index 3 is out of range for 3 samples"):
+        both[3]
+    with pytest.raises(AssertionError, match="does not support IterableDataset, but dataset 1 is a Counting. ChainDataset takes these"):
+        io.ConcatDataset([[1], Counting()])

@@ -138,7 +138,8 @@ def test_modes_and_apply():
 def test_set_state_dict_reports_what_does_not_fit():
     net = Net()
     state = {"kept": np.zeros(2, "float32"), "first.weight": np.zeros([3, 5], "float32"), "odd": np.zeros(1)}
-    with pytest.warns(UserWarning, match=r"first.weight receives a shape \[3, 5\], but the expected shape is \[3, 4\]"):
+    with pytest.warns(UserWarning, match=r"missing \['first.bias', 'second.weight'\]; unexpected \['odd'\]; "
+                      r"mismatched \{'first.weight': has shape \[3, 5\], expected \[3, 4\]\}"):
         missing, unexpected = net.set_state_dict(state)
     assert missing == ["first.weight", "first.bias", "second.weight"] and unexpected == ["first.weight", "odd"]
     assert net.kept.numpy().tolist() == [0.0, 0.0]

@@ -73,13 +73,15 @@ def test_guards_and_modes():
 def test_batches_of_samples():
     with pir_utils.IrGuard(), static.program_guard(static.Program(), static.Program()):
         x, y = static.data("x", [None, 2, 2]), static.data("y", [None, 1], "int64")
-        feeder = base.DataFeeder([x, "y"], base.CPUPlace())
+        feeder = base.DataFeeder([x, y], base.CPUPlace())
         fed = feeder.feed([([1, 2, 3, 4], 0), ([5, 6, 7, 8], 1)])
         assert fed["x"].shape() == [2, 2, 2] and np.array(fed["y"]).tolist() == [[0], [1]]
         (out,) = base.Executor().run(feed=fed, fetch_list=[oar.sum(x, axis=[1, 2]) + y[:, 0].astype("float32")])
         assert out.tolist() == [10.0, 27.0]
         with pytest.raises(ValueError, match="1 entries for 2 inputs"):
             feeder.feed([([1, 2, 3, 4],)])
+        with pytest.raises(ValueError, match=r"feed_list\[1\] is the name 'y'. Give the variable"):
+            base.DataFeeder([x, "y"])
 
 
 def test_scopes():

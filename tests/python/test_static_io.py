@@ -83,3 +83,18 @@ def test_training_goes_on_from_files(trained):
     with pytest.raises(ValueError, match="no file"):
         static.load_program_state(path + "x")
     assert set(oar.load(path + ".pdparams")) >= {"fc_0.w_0", "fc_0.b_0", "fc_1.w_0"}
+
+
+def test_load_in_static_mode_reads_values(trained):
+    main, exe, x, out, feed, path = trained
+    kept = {name: t.numpy() for name, t in main.state_dict("param").items()}
+    oar.save(main.state_dict("param"), path + ".pdparams")
+    oar.save({"weight": oar.static.global_scope()._tensor("fc_0.w_0")}, path + ".safetensors")
+    before = str(main)
+    exe.run(main, feed=feed)
+    loaded = oar.load(path + ".pdparams")
+    assert str(main) == before, "loading wrote constants into the program"
+    np.testing.assert_array_equal(oar.load(path + ".safetensors")["weight"].numpy(), kept["fc_0.w_0"])
+    main.set_state_dict(loaded)
+    for name, t in main.state_dict("param").items():
+        np.testing.assert_array_equal(t.numpy(), kept[name])

@@ -12,7 +12,7 @@ from pathlib import Path
 
 # The libraries that PEP 600 lets a wheel take from the machine, as far as they could matter here.
 BASELINE = {"ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "libc.so.6", "libdl.so.2",
-            "libgcc_s.so.1", "libm.so.6", "libpthread.so.0", "librt.so.1", "libstdc++.so.6"}
+            "libgcc_s.so.1", "libm.so.6", "libpthread.so.0", "librt.so.1", "libstdc++.so.6", "libz.so.1"}
 
 
 def dynamic(path: Path) -> tuple[set[str], list[str]]:

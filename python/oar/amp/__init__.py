@@ -5,14 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from oar._places import place_of
+from oar.amp import accuracy_compare, amp_lists, debugging, grad_scaler
+from oar.amp.amp_lists import black_list, white_list
 from oar.amp.auto_cast import (
     amp_guard, auto_cast, get_autocast_cpu_dtype, get_autocast_dtype, get_autocast_gpu_dtype, is_autocast_enabled)
+from oar.amp.decoration import amp_decorate, decorate
+from oar.amp.grad_scaler import AmpScaler, GradScaler
 from oar.device._plugged import available
 from oar.framework import core
 
 __all__ = [
-    "amp_guard", "auto_cast", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
-    "is_autocast_enabled", "is_bfloat16_supported", "is_float16_supported",
+    "AmpScaler", "GradScaler", "accuracy_compare", "amp_decorate", "amp_guard", "amp_lists", "auto_cast", "black_list",
+    "debugging", "decorate", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "grad_scaler",
+    "is_autocast_enabled", "is_bfloat16_supported", "is_float16_supported", "white_list",
 ]  # fmt: skip
 
 

@@ -57,8 +57,8 @@ class _Facade(types.ModuleType):
         return sorted(set(dir(sys.modules["oar"])) | set(self.__dict__))
 
 
-class _AliasLoader(importlib.abc.Loader):
-    """Loads ``paddle.x`` by importing ``oar.x`` and giving out that module."""
+class _AliasLoader(importlib.abc.InspectLoader):
+    """Loads ``paddle.x`` by importing ``oar.x`` and giving out that module. ``python -m paddle.x`` runs the code of ``oar.x``."""
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
         return None
@@ -67,10 +67,16 @@ class _AliasLoader(importlib.abc.Loader):
         name = module.__name__
         sys.modules[name] = importlib.import_module("oar" + name.removeprefix("paddle"))
 
-    def get_code(self, name: str) -> types.CodeType | None:
-        """What ``python -m paddle.x`` runs."""
-        spec = importlib.util.find_spec("oar" + name.removeprefix("paddle"))
-        return spec.loader.get_code(spec.name) if isinstance(getattr(spec, "loader", None), importlib.abc.InspectLoader) else None
+    def get_source(self, fullname: str) -> str | None:
+        return self._real(fullname).get_source("oar" + fullname.removeprefix("paddle"))
+
+    def get_code(self, fullname: str) -> types.CodeType | None:
+        return self._real(fullname).get_code("oar" + fullname.removeprefix("paddle"))
+
+    def _real(self, fullname: str) -> importlib.abc.InspectLoader:
+        spec = importlib.util.find_spec("oar" + fullname.removeprefix("paddle"))
+        assert spec is not None and isinstance(spec.loader, importlib.abc.InspectLoader)
+        return spec.loader
 
 
 class _AliasFinder(importlib.abc.MetaPathFinder):
@@ -124,6 +130,12 @@ def _prepend_to_python_path(*folders: str) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join(wanted + listed)
 
 
+def _module_to_run() -> str | None:
+    """The module of ``python -m module`` while Python looks for it: it must not be loaded yet."""
+    words = sys.orig_argv
+    return words[words.index("-m") + 1] if sys.argv[:1] == ["-m"] and "-m" in words[:-1] else None
+
+
 def install() -> types.ModuleType:
     """Make ``import paddle`` give Oar, here and in child processes. Returns the module ``paddle``."""
     present = sys.modules.get("paddle")
@@ -141,8 +153,10 @@ def install() -> types.ModuleType:
     sys.modules["paddle"] = facade
     sys.meta_path.insert(0, _AliasFinder())
     speak_of("paddle")
+    run = _module_to_run()
     for name, module in list(sys.modules.items()):
-        if name.startswith("oar.") and isinstance(module, types.ModuleType):
-            sys.modules["paddle" + name.removeprefix("oar")] = module
+        alias = "paddle" + name.removeprefix("oar")
+        if name.startswith("oar.") and isinstance(module, types.ModuleType) and (alias != run or hasattr(module, "__path__")):
+            sys.modules[alias] = module
     sys.modules["paddle.version"] = facade.version
     return facade

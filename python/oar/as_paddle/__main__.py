@@ -79,6 +79,8 @@ def main() -> None:
         sys.exit(f"python -m oar.as_paddle: {kind} needs an argument\n{USAGE}")
     if kind == "-m":
         sys.argv = rest
+        if rest[0].startswith("paddle.") and not hasattr(sys.modules.get(rest[0]), "__path__"):
+            sys.modules.pop(rest[0], None)  # it has been loaded under its other name, and must be found as a module to run
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
     elif kind == "-c":
         sys.argv = ["-c", *rest[1:]]

@@ -10,8 +10,10 @@ Function = PyLayer
 
 __all__ = ["Function", "PyLayer", "PyLayerContext", "backward", "hessian", "jacobian", "saved_tensors_hooks"]
 
-# It needs the whole of `oar.static`.
-_lazy_names = _LazyNames("oar.autograd", ("ir_backward",), {})
+# One needs `oar.nn`, the other the whole of `oar.static`.
+_lazy_names = _LazyNames(
+    "oar.autograd", ("anomaly", "ir_backward"),
+    {"oar.autograd.anomaly": ("detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_detect_anomaly")})  # fmt: skip
 
 
 def __getattr__(name: str):

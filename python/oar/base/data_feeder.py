@@ -46,16 +46,16 @@ class DataFeeder:
     """Turns lists of samples into what a program is fed.
 
     Args:
-        feed_list: the inputs, or their names.
+        feed_list: the inputs.
         place: kept; arrays are on the host.
-        program: where names are looked up; the default main program when None.
+        program: kept.
     """
 
     def __init__(self, feed_list: Sequence[Any], place: Any = None, program: Any = None) -> None:
-        from oar.static import default_main_program
-
-        program = program or default_main_program()
-        self.feed_vars = [program.global_block().var(v) if isinstance(v, str) else v for v in feed_list]
+        for number, variable in enumerate(feed_list):
+            if isinstance(variable, str):
+                raise ValueError(f"[DataFeeder] feed_list[{number}] is the name {variable!r}. Give the variable that static.data returned.")
+        self.feed_vars = list(feed_list)
         self.feed_names = [v.name for v in self.feed_vars]
         self.place = place
 

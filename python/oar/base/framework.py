@@ -9,7 +9,7 @@ from typing import Any
 
 from oar import _C
 from oar._framework import get_flags, in_dynamic_mode, set_flags
-from oar._places import place_of
+from oar._places import device_name, place_of
 from oar.base import operators
 from oar.base.proto.framework_pb2 import OpProto
 from oar.framework import core, unique_name
@@ -115,6 +115,9 @@ class Tracer:
     def _amp_enabled(self) -> bool:
         return _C.get_autocast()[0]
 
+    def _generate_unique_name(self, key: str = "dygraph_tmp") -> str:
+        return unique_name.generate(key)
+
 
 _tracer = Tracer()
 
@@ -129,6 +132,11 @@ def _current_expected_place():
 
 
 _current_expected_place_ = _current_expected_place
+
+
+def _set_expected_place(place: Any) -> None:
+    """Calls create tensors there from now on."""
+    _C.set_device(device_name(place))
 
 
 @contextlib.contextmanager

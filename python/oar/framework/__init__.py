@@ -13,7 +13,7 @@ from oar.framework.parameter import EagerParamBase, Parameter, create_parameter
 
 # These need the whole of `oar.static`.
 _lazy_names = _LazyNames("oar.framework", ("io_utils",), {
-    "oar.base.framework": ("_current_expected_place", "_current_expected_place_", "_dygraph_tracer", "_no_check_dy2st_diff", "convert_np_dtype_to_dtype_",
+    "oar.base.framework": ("_current_expected_place", "_current_expected_place_", "_dygraph_tracer", "_no_check_dy2st_diff", "_set_expected_place", "convert_np_dtype_to_dtype_",
                            "dygraph_only"),
     "oar.base.layer_helper": ("LayerHelper",)})
 

@@ -3,40 +3,52 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from oar._C import Tensor
+from oar._lazy import np
 from oar.framework.io import save
 
-__all__ = ["async_save", "clear_async_save_task_queue"]
+__all__ = ["Task", "async_save", "clear_async_save_task_queue", "copied"]
 
 
-class _Task(threading.Thread):
-    """A save, and what went wrong in it."""
+class Task(threading.Thread):
+    """A function that writes files, and what went wrong in it."""
 
-    def __init__(self, *arguments: Any, **configs: Any) -> None:
-        super().__init__(daemon=False)  # the process ends when the file is whole
-        self._arguments, self._configs = arguments, configs
+    def __init__(self, function: Callable[..., Any], *arguments: Any, **configs: Any) -> None:
+        super().__init__(daemon=False)  # the process ends when the files are whole
+        self._function, self._arguments, self._configs = function, arguments, configs
         self.error: BaseException | None = None
 
     def run(self) -> None:
         try:
-            save(*self._arguments, **self._configs)
+            self._function(*self._arguments, **self._configs)
         except BaseException as error:  # it is raised by whoever waits
             self.error = error
 
+    def finish(self) -> None:
+        """Waits for it. What went wrong is raised here."""
+        self.join()
+        if self.error is not None:
+            raise self.error
 
-_tasks: list[_Task] = []
+
+_tasks: list[Task] = []
 
 
-def _copied(value: Any) -> Any:
+def copied(value: Any) -> Any:
     """The same structure with tensors of their own: the program may change them while they are saved."""
     if isinstance(value, Tensor):
-        return value.detach().clone()
+        made = value.detach().clone()
+        made.name = value.name
+        return made
+    if isinstance(value, np.ndarray):
+        return value.copy()
     if isinstance(value, dict):
-        return type(value)((key, _copied(item)) for key, item in value.items())
+        return type(value)((key, copied(item)) for key, item in value.items())
     if isinstance(value, (list, tuple)):
-        items = [_copied(item) for item in value]
+        items = [copied(item) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     return value
 
@@ -62,7 +74,7 @@ def async_save(obj: Any, path: str, protocol: int = 4, sync_other_task: bool = F
     """
     if sync_other_task:
         clear_async_save_task_queue()
-    task = _Task(_copied(obj), path, protocol, **configs)
+    task = Task(save, copied(obj), path, protocol, **configs)
     _tasks.append(task)
     task.start()
 
@@ -75,7 +87,4 @@ def clear_async_save_task_queue() -> None:
         >>> oar.clear_async_save_task_queue()
     """
     while _tasks:
-        task = _tasks.pop(0)
-        task.join()
-        if task.error is not None:
-            raise task.error
+        _tasks.pop(0).finish()

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable
 from typing import BinaryIO
 
-__all__ = ["replace_files"]
+__all__ = ["replace_files", "sync_directory"]
 
 Writer = Callable[[BinaryIO], object]
 
@@ -99,7 +99,7 @@ def replace_files(writers: dict[str, Writer]) -> None:
         for replacement in replacements.values():
             replacement.clean()
     for directory in {replacement.directory for replacement in replacements.values() if replacement.done}:
-        _sync(directory)
+        sync_directory(directory)
 
 
 def _name_again(path: str, name: str) -> None:
@@ -109,7 +109,8 @@ def _name_again(path: str, name: str) -> None:
         shutil.copy2(path, name)
 
 
-def _sync(directory: str) -> None:
+def sync_directory(directory: str) -> None:
+    """What was created, renamed and removed in a directory is on the disk afterwards."""
     handle = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(handle)

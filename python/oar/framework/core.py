@@ -149,6 +149,20 @@ class _Eager(types.SimpleNamespace):
         _C_ops.legacy = _legacy_C_ops  # type: ignore[attr-defined]
         return _C_ops
 
+    def sparse_coo_tensor(self, indices: Tensor, values: Tensor, shape: list[int], stop_gradient: bool = True) -> Tensor:
+        """``oar.sparse.sparse_coo_tensor`` with every argument."""
+        from oar.sparse import sparse_coo_tensor
+
+        return sparse_coo_tensor(indices, values, shape, stop_gradient=stop_gradient)
+
+    def sparse_csr_tensor(
+        self, crows: Tensor, cols: Tensor, values: Tensor, shape: list[int], stop_gradient: bool = True
+    ) -> Tensor:
+        """``oar.sparse.sparse_csr_tensor`` with every argument."""
+        from oar.sparse import sparse_csr_tensor
+
+        return sparse_csr_tensor(crows, cols, values, shape, stop_gradient=stop_gradient)
+
     def _run_custom_op(self, name: str, *arguments: object) -> list[Tensor]:
         """Calls an op of one's own by its name. Returns its results, always as a list."""
         made = getattr(_C.ops, name)(*arguments)
@@ -517,8 +531,47 @@ def run_cmd(cmd: str, time_out: int = -1, sleep_inter: int = -1) -> str:
 
 
 def get_low_precision_op_list() -> dict[str, str]:
-    """How often ops ran in which precision. Empty: calls are counted by ``oar.profiler`` only."""
-    return {}
+    """How often ops ran in float16, bfloat16, float32 and other dtypes, by Paddle's names, while
+    ``amp.debugging.enable_operator_stats_collection`` counted."""
+    from oar.amp import _watch
+
+    return _watch.counts()
+
+
+def clear_low_precision_op_list() -> None:
+    """Counts from nothing again."""
+    from oar.amp import _watch
+
+    _watch.clear_counts()
+
+
+def set_checked_op_list(op_list: str) -> None:
+    """The ops whose results the tensor checker checks, separated by commas; none: all."""
+    _set_watched(checked=_names_of(op_list))
+
+
+def set_skipped_op_list(op_list: str) -> None:
+    """The ops whose results the tensor checker does not check, separated by commas."""
+    _set_watched(skipped=_names_of(op_list))
+
+
+def set_nan_inf_debug_path(path: str) -> None:
+    """The folder that the tensor checker writes its reports to."""
+    _set_watched(output_dir=path)
+
+
+def set_nan_inf_stack_limit(limit: int) -> None:
+    """Accepted for compatibility: errors of the tensor checker always name the line."""
+
+
+def _names_of(op_list: str) -> frozenset[str]:
+    return frozenset(name for name in op_list.split(",") if name)
+
+
+def _set_watched(**values: object) -> None:
+    from oar.amp import _watch
+
+    vars(_watch.settings).update(values)
 
 
 def __getattr__(name: str):
@@ -526,4 +579,8 @@ def __getattr__(name: str):
         from oar.static import scope
 
         return getattr(scope, name)
+    if name in ("TracerEventType", "TracerMemEventType"):
+        from oar.profiler import event_types
+
+        return getattr(event_types, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

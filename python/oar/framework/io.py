@@ -11,6 +11,7 @@ import io
 import os
 import pickle
 import sys
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, BinaryIO
@@ -65,7 +66,16 @@ def _bfloat16_bits(array: np.ndarray) -> np.ndarray:
 
 
 def array_to_tensor(array: np.ndarray, dtype: str | None = None) -> Tensor:
-    """A tensor with the values of an array, or with its bits for dtypes that NumPy lacks; uint16 alone means bfloat16."""
+    """A tensor with the values of an array, or with its bits for dtypes that NumPy lacks, in static mode too; uint16 alone means bfloat16."""
+    if oar.in_dynamic_mode():
+        return _tensor_with_values(array, dtype)
+    from oar.static.program import written_elsewhere
+
+    with written_elsewhere():
+        return _tensor_with_values(array, dtype)
+
+
+def _tensor_with_values(array: np.ndarray, dtype: str | None) -> Tensor:
     array = np.asarray(array)
     if dtype in PACKED_DTYPES:
         return from_bits(array, dtype)
@@ -109,7 +119,7 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
     unknown = set(configs) - _SAVE_OPTIONS
     if unknown:
         raise ValueError(f"save() does not know the options {sorted(unknown)}.")
-    writer = _writer_of(obj, configs.get("pickle_protocol", protocol), configs.get("use_binary_format", False))
+    writer = writer_of(obj, configs.get("pickle_protocol", protocol), configs.get("use_binary_format", False))
     if hasattr(path, "write"):
         writer(path)
         return
@@ -122,7 +132,8 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
     replace_files({path: writer})
 
 
-def _writer_of(obj: Any, protocol: Any, binary: Any) -> Callable[[BinaryIO], None]:
+def writer_of(obj: Any, protocol: Any = 4, binary: Any = False) -> Callable[[BinaryIO], object]:
+    """A function that writes an object to a file, as ``save`` does."""
     if not isinstance(binary, bool):
         raise TypeError(f"[save] use_binary_format should be True or False, but received {binary!r}.")
     if not isinstance(protocol, int) or isinstance(protocol, bool):
@@ -138,7 +149,7 @@ def _writer_of(obj: Any, protocol: Any, binary: Any) -> Callable[[BinaryIO], Non
         return lambda file: write_binary(file, tensor_to_array(obj), _dtype_name(obj))
     if "oar.static.program" in sys.modules and isinstance(obj, oar.static.Program):
         text = obj.to_string().encode()
-        return lambda file: file.write(text) and None
+        return lambda file: file.write(text)
     return lambda file: _write_pickle(obj, file, protocol)
 
 
@@ -199,7 +210,12 @@ def _pickled_array(tensor: Tensor) -> np.ndarray:
             f"save() cannot write a tensor of dtype {_dtype_name(tensor)} into a pickle of Paddle's format. "
             "Save it to a path that ends in .safetensors."
         )
-    return tensor_to_array(tensor)
+    array = tensor_to_array(tensor)
+    if _dtype_name(tensor).startswith("float8"):
+        warnings.warn(f"save() writes a tensor of dtype {_dtype_name(tensor)} into a pickle as int8, as Paddle does: load() returns its "
+                      "bits. A path that ends in .safetensors keeps the dtype.", stacklevel=4)
+        return array.view(np.int8)
+    return array
 
 
 def _write_pickle(obj: Any, file: BinaryIO, protocol: int) -> None:

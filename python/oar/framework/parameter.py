@@ -149,7 +149,7 @@ def _rebuild(cls: type, array: Any, dtype: str, name: str, settings: dict[str, A
 def _check_sizes(shape: Sequence[int]) -> None:
     """An error in terms of the parameter, not of the op that fills it."""
     for size in shape:
-        if isinstance(size, str):
+        if isinstance(size, (str, float)):
             raise TypeError(f"The shape {list(shape)} of a parameter should hold ints, not {size!r}.")
         if isinstance(size, int) and size < 0:
             raise ValueError(f"The shape {list(shape)} of a parameter has a negative size; the layer's sizes, such as "

@@ -49,11 +49,10 @@ class BatchRunner:
         self._check_clip()
         self._amp_lists = {key: configs[key] for key in _LISTS[:2] if key in configs}
         self._amp_scaling = {key: configs[key] for key in _SCALING if key in configs}
-        if level == "O2" and self.model._optimizer is not None and not oar.get_device().startswith("cpu"):
-            from oar.amp import decorate  # type: ignore[attr-defined]
-
-            self.model.network, self.model._optimizer = decorate(
+        if level == "O2" and self.model._optimizer is not None:
+            self.model.network, self.model._optimizer = oar.amp.decorate(
                 models=self.model.network, optimizers=self.model._optimizer, level="O2")
+        self.scaler = oar.amp.GradScaler(**self._amp_scaling)
 
     def _check_clip(self) -> None:
         clip = getattr(self.model._optimizer, "_grad_clip", None)
@@ -62,16 +61,10 @@ class BatchRunner:
             raise AssertionError(f"[Model.prepare] level O2 works with ClipGradByNorm and ClipGradByGlobalNorm, but the "
                                  f"optimizer has {type(clip).__name__}. Use one of those, or level O1.")
 
-    def _autocast(self) -> Any:
+    def _autocast(self, level: str) -> Any:
         if self._amp_level == "O0":
             return contextlib.nullcontext()
-        if self.scaler is None:
-            scaler = getattr(oar.amp, "GradScaler", None)
-            if scaler is None:
-                raise RuntimeError("[Model.prepare] mixed precision needs oar.amp.GradScaler, which Oar does not have yet. "
-                                   "Use amp_configs='O0'.")
-            self.scaler = scaler(**self._amp_scaling)
-        return oar.amp.auto_cast(level=self._amp_level, **self._amp_lists)
+        return oar.amp.auto_cast(level=level, **self._amp_lists)
 
     # batches -----------------------------------------------------------------------------------
 
@@ -84,9 +77,10 @@ class BatchRunner:
         model.network.train()
         model.mode = "train"
         inputs, labels = to_tensors(inputs), to_tensors(labels)
-        with self._autocast():
+        with self._autocast(self._amp_level):
             outputs = self._forward("train_batch", inputs, labels)
-        losses = self._losses("train_batch", outputs, inputs, labels)
+        with self._autocast("O1"):  # losses are delicate: float32 at every level
+            losses = self._losses("train_batch", outputs, inputs, labels)
         total = losses[0] if len(losses) == 1 else oar.add_n(losses)
         if self._amp_level == "O0":
             total.backward()

@@ -1,6 +1,6 @@
 """Data: datasets, samplers, and the loader that builds batches."""
 
-from oar.io._worker import get_worker_info
+from oar.io._worker_info import get_worker_info
 from oar.io.collate import default_collate_fn, default_convert_fn
 from oar.io.dataset import (
     ChainDataset,

@@ -2,48 +2,27 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import pickle
 import random
 import signal
+import threading
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import islice
+from multiprocessing import connection
 from typing import Any
 
 from oar._lazy import np
-from oar.io._transport import Slot, encode
-from oar.io.collate import arrays_from
-from oar.io.dataset import IterableDataset
+from oar.io._fetcher import DataEnded, Fetcher
+from oar.io._slots import Arena, Slot
+from oar.io._transport import pack
+from oar.io._worker_info import WorkerInfo, set_worker_info
 
-__all__ = ["DataEnded", "Fetcher", "WorkerError", "WorkerInfo", "get_worker_info", "worker_main"]
+__all__ = ["Plan", "WorkerError", "worker_main"]
 
-_PARENT_CHECK_SECONDS = 2.0
-
-
-@dataclass(frozen=True)
-class WorkerInfo:
-    """What a worker knows of itself: its number, how many there are, the dataset, its seed."""
-
-    id: int
-    num_workers: int
-    dataset: Any
-    seed: int
-
-
-_info: WorkerInfo | None = None
-
-
-def get_worker_info() -> WorkerInfo | None:
-    """In a worker of a ``DataLoader``: who it is. Elsewhere None.
-
-    Examples:
-        >>> import oar
-        >>> oar.io.get_worker_info() is None  # the process of the program itself
-        True
-    """
-    return _info
+_PARENT_CHECK_SECONDS = 1.0
 
 
 class _Text(str):
@@ -59,9 +38,10 @@ class WorkerError:
     def __init__(self, error: BaseException, worker: int) -> None:
         self.worker = worker
         self.trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-        self.kind: type | None = type(error)
+        # An exit that the dataset asks for is no wish of the program.
+        self.kind: type | None = type(error) if isinstance(error, Exception) else None
         try:
-            pickle.dumps(self.kind)
+            pickle.loads(pickle.dumps(self.kind))
         except Exception:
             self.kind = None
 
@@ -77,105 +57,91 @@ class WorkerError:
         raise error
 
 
-class DataEnded(Exception):
-    """An iterable dataset has no more samples."""
+@dataclass
+class Plan:
+    """What all workers of a loader have in common."""
+
+    fetcher: Fetcher
+    count: int
+    init: Callable[[int], None] | None
+    seed: int
 
 
-_NOTHING = object()
+def _watch_parent() -> None:
+    """Ends this process soon after its parent, whatever the dataset is doing."""
+    parent, birth = multiprocessing.parent_process(), os.getppid()
+    while parent is not None and os.getppid() == birth:
+        if connection.wait([parent.sentinel], _PARENT_CHECK_SECONDS):
+            break
+    os._exit(1)
 
 
-class Fetcher:
-    """Makes batches of a dataset: by sample numbers, or one after the other when iterable."""
+def _start(number: int, plan: Plan) -> None:
+    """What a process does once, before its first batch."""
+    import oar
 
-    def __init__(self, dataset: Any, collate: Callable, batch_size: int | None, drop_last: bool) -> None:
-        self.dataset = dataset
-        self.collate = collate
-        self.batch_size = batch_size
-        self.drop_last = drop_last
-        self._stream: Any = None
-
-    def restart(self) -> None:
-        """Begin a pass over an iterable dataset."""
-        if isinstance(self.dataset, IterableDataset):
-            self._stream = iter(self.dataset)
-
-    def fetch(self, indices: Any) -> Any:
-        """The next batch. ``DataEnded`` when an iterable dataset has no more."""
-        if self._stream is None:
-            if isinstance(indices, list):
-                return self.collate([self.dataset[index] for index in indices])
-            return self.collate(self.dataset[indices])
-        if self.batch_size is None:
-            sample = next(self._stream, _NOTHING)
-            if sample is _NOTHING:
-                raise DataEnded
-            return self.collate(sample)
-        samples = list(islice(self._stream, self.batch_size))
-        if not samples or (self.drop_last and len(samples) < self.batch_size):
-            raise DataEnded
-        return self.collate(samples)
-
-
-def _wait_for_job(pipe: Any, parent: int) -> Any:
-    """The next job, or None if there are no more: the worker was stopped, or the parent has ended."""
-    try:
-        while not pipe.poll(_PARENT_CHECK_SECONDS):
-            if os.getppid() != parent:
-                return None
-        return pipe.recv()
-    except (EOFError, OSError):
-        return None
-
-
-def _seed(seed: int) -> None:
-    random.seed(seed)
-    np.random.seed(seed % 2**32)
-
-
-def worker_main(
-    number: int,
-    count: int,
-    pipe: Any,
-    foreign_pipes: list[Any],
-    slots: list[Slot],
-    fetcher: Fetcher,
-    init: Callable[[int], None] | None,
-    base_seed: int,
-    parent: int,
-) -> None:
-    """The loop of a worker until it is stopped."""
-    global _info
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent decides what Ctrl-C means.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # A handler of the parent would not end this process.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    threading.Thread(target=_watch_parent, daemon=True).start()
+    oar.set_num_threads(1)  # Workers share the processors among themselves.
+    if not oar.in_dynamic_mode():
+        oar.disable_static()
+    seed = int(np.random.SeedSequence([plan.seed, number]).generate_state(1)[0])
+    random.seed(seed)
+    np.random.seed(seed)
+    oar.seed(seed)
+    set_worker_info(WorkerInfo(number, plan.count, plan.fetcher.dataset, plan.seed))
+    if plan.init is not None:
+        plan.init(number)
+
+
+class _Bench:
+    """Where a worker builds batches."""
+
+    def __init__(self, number: int, fetcher: Fetcher, slots: list[Slot]) -> None:
+        self._number = number
+        self._fetcher = fetcher
+        self._slots = slots
+        self._epoch = -1
+
+    def answer(self, slot: int, epoch: int, indices: Any) -> tuple[str, Any, int, str]:
+        """How it went ("batch", "error" or "ended"), the packed batch or the error, the bytes of the slot that it uses, and
+        why arrays are not in the slot."""
+        arena = Arena(self._slots[slot]) if self._slots else None
+        try:
+            if epoch != self._epoch:
+                self._epoch = epoch
+                self._fetcher.restart()
+            head = pack(self._fetcher.fetch(indices, arena), arena)
+        except DataEnded:
+            return "ended", None, 0, ""
+        except BaseException as error:
+            return "error", WorkerError(error, self._number), 0, ""
+        return ("batch", head, 0, "") if arena is None else ("batch", head, arena.used, arena.full)
+
+
+def worker_main(number: int, plan: Plan, pipe: Any, foreign_pipes: list[Any], slots: list[Slot]) -> None:
+    """The loop of a worker until it is stopped."""
     for other in foreign_pipes:
         other.close()
-    seed = int(np.random.SeedSequence([base_seed, number]).generate_state(1)[0])
-    _seed(seed)
-    _info = WorkerInfo(number, count, fetcher.dataset, seed)
+    bench = _Bench(number, plan.fetcher, slots)
     failure: WorkerError | None = None
     try:
-        if init is not None:
-            init(number)
+        _start(number, plan)
     except BaseException as error:
         failure = WorkerError(error, number)
-    epoch = -1
-    while (job := _wait_for_job(pipe, parent)) is not None:
-        job_epoch, order, indices, slot = job
-        result: Any
+    while True:
         try:
-            if failure is None and job_epoch != epoch:
-                epoch = job_epoch
-                fetcher.restart()
-            if failure is not None:
-                result = failure
-            else:
-                batch = arrays_from(fetcher.fetch(indices))
-                result = encode(batch, slots[slot] if slots else None)
-        except DataEnded:
-            result = None
-        except BaseException as error:
-            result = WorkerError(error, number)
+            job = pipe.recv_bytes()
+        except (EOFError, OSError):
+            break  # The parent has ended.
+        if not job:
+            break
+        slot = int.from_bytes(job[:4], "little")
+        answer = ("error", failure, 0, "") if failure is not None else bench.answer(slot, *pickle.loads(job[4:]))
         try:
-            pipe.send((job_epoch, order, slot, result))
-        except (BrokenPipeError, OSError):
+            pipe.send_bytes(pickle.dumps((slot, *answer), protocol=5))
+        except OSError:
             break
     pipe.close()

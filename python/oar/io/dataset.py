@@ -181,11 +181,15 @@ class ChainDataset(IterableDataset):
         return itertools.chain.from_iterable(self.datasets)
 
 
+class _OutOfRangeError(IndexError, ValueError):
+    """IndexError, which ends a loop over the samples; a ValueError is what Paddle raises below the first."""
+
+
 class ConcatDataset(Dataset):
     """Numbered datasets one after the other.
 
     Args:
-        datasets: the datasets.
+        datasets: the datasets, or lists of samples.
 
     Examples:
         >>> import oar
@@ -196,12 +200,20 @@ class ConcatDataset(Dataset):
     """
 
     @staticmethod
-    def cumsum(sequence: Iterable[Dataset]) -> list[int]:
+    def cumsum(sequence: Iterable[Any]) -> list[int]:
         """Where each dataset ends."""
         return list(itertools.accumulate(len(dataset) for dataset in sequence))
 
-    def __init__(self, datasets: Iterable[Dataset]) -> None:
-        self.datasets = _all_numbered(datasets, "ConcatDataset")
+    def __init__(self, datasets: Iterable[Any]) -> None:
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise AssertionError("[ConcatDataset] datasets is empty; give one dataset at least.")
+        for number, dataset in enumerate(self.datasets):
+            if isinstance(dataset, IterableDataset):
+                raise AssertionError(
+                    f"[ConcatDataset] does not support IterableDataset, but dataset {number} is a {type(dataset).__name__}. "
+                    "ChainDataset takes these."
+                )
         self.cumulative_sizes = self.cumsum(self.datasets)
 
     def __len__(self) -> int:
@@ -209,7 +221,7 @@ class ConcatDataset(Dataset):
 
     def __getitem__(self, idx: int) -> Any:
         if not -len(self) <= idx < len(self):
-            raise ValueError(f"index {idx} is out of range for a ConcatDataset of {len(self)} samples")
+            raise _OutOfRangeError(f"[ConcatDataset] index {idx} is out of range for {len(self)} samples.")
         idx %= len(self)
         which = bisect.bisect_right(self.cumulative_sizes, idx)
         return self.datasets[which][idx - (self.cumulative_sizes[which - 1] if which else 0)]

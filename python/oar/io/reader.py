@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
-from oar.io._worker import DataEnded, Fetcher
+from oar import _C
+from oar._C import Tensor
+from oar._framework import in_dynamic_mode
+from oar._lazy import np
+from oar._places import device_name, unavailable
+from oar.io._fetcher import DataEnded, Fetcher
+from oar.io._position import Position
+from oar.io._transport import mapped
 from oar.io.collate import default_collate_fn, default_convert_fn, tensors_from
 from oar.io.dataset import Dataset, IterableDataset
 from oar.io.sampler import BatchSampler, RandomSampler, SequenceSampler
@@ -17,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DataLoader"]
 
+_observe: Callable[[Any, Any], Any] | None = None  # fetches a batch in place of `next`, while a profiler measures loading
+
 
 class BatchIterator:
     """One pass over a loader."""
@@ -24,13 +32,13 @@ class BatchIterator:
     def __init__(self, loader: DataLoader) -> None:
         self._loader = loader
         self._batch_sampler = loader.batch_sampler
-        self._batches = loader._with_workers() if loader.num_workers > 0 else loader._here()
+        self._batches = loader._position.counted(loader._batches)
 
     def __iter__(self) -> BatchIterator:
         return self
 
     def __next__(self) -> Any:
-        return next(self._batches)
+        return next(self._batches) if _observe is None else _observe(self._batches, self._loader)
 
     def __len__(self) -> int:
         return len(self._loader)
@@ -45,9 +53,11 @@ class DataLoader:
 
     Args:
         dataset: a ``Dataset`` or an ``IterableDataset``.
-        feed_list: accepted for compatibility.
-        places: accepted for compatibility.
-        return_list: accepted for compatibility; batches are lists.
+        feed_list: while a static program is written, the variables that a batch is fed to, in the order of its fields.
+        places: where batches go; None is the current device. With several, while a static program is written, each step of
+            the loop gives a list of as many batches.
+        return_list: False gives ``[{name: tensor}]``, by the names of ``feed_list``, to be fed to an executor. Outside of
+            static programs batches are lists either way.
         batch_sampler: gives the sample numbers of each batch; then ``batch_size``, ``shuffle`` and
             ``drop_last`` are left at their defaults.
         batch_size: the number of samples in a batch; None returns single samples.
@@ -56,13 +66,15 @@ class DataLoader:
         collate_fn: builds a batch of arrays from a list of samples; ``default_collate_fn`` when None.
         num_workers: processes that fetch ahead; 0: fetch here, when asked.
         use_buffer_reader: accepted for compatibility; workers always fetch ahead.
+        reader_buffer_size: accepted for compatibility; ``prefetch_factor`` says how far workers are ahead.
         prefetch_factor: batches that each worker fetches ahead.
-        use_shared_memory: batches come through shared memory rather than a pipe.
+        use_shared_memory: batches come through shared memory rather than a pipe. It is anonymous: ``/dev/shm`` may be small.
         timeout: seconds to wait for a batch from a worker; 0: forever.
         worker_init_fn: called in each worker with its number.
         persistent_workers: keep the workers from one pass to the next.
 
-    Workers are forked. They should use arrays only: the tensors are created in this process.
+    The order of batches depends on NumPy's random numbers only, not on ``num_workers``. Each worker has random numbers of its
+    own, derived from those. Workers are forked, unless ``multiprocessing.set_start_method`` says otherwise.
 
     Examples:
         >>> import oar
@@ -85,6 +97,7 @@ class DataLoader:
         collate_fn: Callable[[list[Any]], Any] | None = None,
         num_workers: int = 0,
         use_buffer_reader: bool = True,
+        reader_buffer_size: int = 2,
         prefetch_factor: int = 2,
         use_shared_memory: bool = True,
         timeout: float = 0,
@@ -95,14 +108,15 @@ class DataLoader:
         if not isinstance(dataset, IterableDataset) and not hasattr(dataset, "__getitem__"):
             raise TypeError(f"dataset should be a Dataset, with __getitem__ and __len__, or an IterableDataset, not "
                             f"{type(dataset).__name__}.")
-        if not return_list:
-            warnings.warn("DataLoader returns batches as lists only; return_list=False has no effect.", stacklevel=2)
+        if not return_list and feed_list is None and not in_dynamic_mode():
+            raise AssertionError("[DataLoader] return_list=False needs feed_list, the variables that batches are fed to.")
         self.dataset = dataset
         self.feed_list = feed_list
-        self.places = places
-        self.return_list = True
+        self.places = _checked_places(places)
+        self.return_list = return_list
         self.num_workers = num_workers
         self.use_buffer_reader = use_buffer_reader
+        self.reader_buffer_size = reader_buffer_size
         self.prefetch_factor = prefetch_factor
         self.use_shared_memory = use_shared_memory
         self.timeout = timeout
@@ -116,6 +130,39 @@ class DataLoader:
         batched = self.batch_sampler is not None or (self._iterable and batch_size is not None)
         self.auto_collate_batch = batched
         self.collate_fn = collate_fn
+        self._position = Position(self)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the pass over the data is: what ``load_state_dict`` needs to go on with the batch that comes next.
+
+        Batches count when they have been returned. A sampler that draws as it goes should have ``state_dict`` and
+        ``load_state_dict`` methods of its own; so may an ``IterableDataset`` that is read without workers, otherwise it is read
+        again up to the position.
+
+        Returns:
+            a dict of numbers and arrays, for ``oar.save``.
+
+        Examples:
+            >>> import oar
+            >>> data = oar.io.TensorDataset([oar.arange(6)])
+            >>> loader = oar.io.DataLoader(data, batch_size=2)
+            >>> first = next(iter(loader))
+            >>> again = oar.io.DataLoader(data, batch_size=2)
+            >>> again.load_state_dict(loader.state_dict())
+            >>> [batch.tolist() for (batch,) in again]
+            [[2, 3], [4, 5]]
+        """
+        return self._position.state_dict()
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """The next pass goes on where another loader of the same data was.
+
+        Args:
+            state_dict: what its ``state_dict`` returned.
+        """
+        self._position.load_state_dict(state_dict)
+
+    set_state_dict = load_state_dict
 
     def _choose_sampler(self, given: Any, batch_size: int | None, shuffle: bool, drop_last: bool) -> Any:
         if self._iterable:
@@ -147,30 +194,60 @@ class DataLoader:
         """The content of each batch: sample numbers, or None for "the next ones"."""
         if self._iterable:
             return itertools.repeat(None)
-        source = self._singly if self.batch_sampler is None else self.batch_sampler
-        return (list(job) if isinstance(job, (list, tuple)) else job for job in source)
+        if self.batch_sampler is None:
+            return self._position.remaining(iter(self._singly))
+        return self._position.remaining(map(list, self.batch_sampler))
 
     def _fetcher(self) -> Fetcher:
         collate = self.collate_fn or (default_collate_fn if self.auto_collate_batch else default_convert_fn)
         return Fetcher(self.dataset, collate, self.batch_size, self.drop_last)
+
+    def _batches(self) -> Generator[Any, None, None]:
+        """One pass, as the user sees it."""
+        batches = self._with_workers() if self.num_workers > 0 else self._here()
+        device = _C.get_device() if self.places is None else device_name(self.places[0])
+        if device != "cpu":
+            batches = (mapped(batch, lambda t: t.to(device) if isinstance(t, Tensor) else t) for batch in batches)
+        return batches if in_dynamic_mode() else self._to_feed(batches)
+
+    def _to_feed(self, batches: Generator[Any, None, None]) -> Generator[Any, None, None]:
+        """Batches for the executor of a static program: one for each place, by name if that is asked for."""
+        if not self.return_list:
+            batches = (self._by_name(batch) for batch in batches)
+        count = 1 if self.places is None else len(self.places)
+        if count == 1 and self.return_list:
+            yield from batches
+        else:
+            while len(group := list(itertools.islice(batches, count))) == count:
+                yield group
+
+    def _by_name(self, batch: Any) -> dict[str, Any]:
+        fields: list[Any] = []
+        mapped(batch, fields.append)
+        names = [variable.name for variable in self.feed_list or []]
+        if len(fields) != len(names):
+            raise ValueError(
+                f"[DataLoader] a batch has {len(fields)} fields, but feed_list has {len(names)} variables: {', '.join(names)}. "
+                "Give one variable for each field."
+            )
+        return dict(zip(names, fields))
 
     def _here(self) -> Generator[Any, None, None]:
         fetcher = self._fetcher()
         fetcher.restart()
         for job in self._jobs():
             try:
-                batch = fetcher.fetch(job)
+                batch = fetcher.fetch(job, in_parent=True)
             except DataEnded:
                 return
             yield tensors_from(batch)
 
     def _make_pool(self) -> WorkerPool:
         from oar.io._pool import WorkerPool  # Only loaders with workers pay for multiprocessing.
+        from oar.io._worker import Plan
 
-        return WorkerPool(
-            self._fetcher(), self.num_workers, self.prefetch_factor, self.use_shared_memory, self.timeout,
-            self.worker_init_fn,
-        )  # fmt: skip
+        plan = Plan(self._fetcher(), self.num_workers, self.worker_init_fn, _seed_of_pass(self._position.begun))
+        return WorkerPool(plan, self.prefetch_factor, self.use_shared_memory, self.timeout)
 
     def _with_workers(self) -> Generator[Any, None, None]:
         pool = self._pool
@@ -180,7 +257,7 @@ class DataLoader:
         self._pool = pool if keep else self._pool
         healthy = False
         try:
-            yield from pool.run(self._jobs(), tensors_from)
+            yield from pool.run(self._jobs())
             healthy = True
         except GeneratorExit:
             healthy = True
@@ -190,6 +267,25 @@ class DataLoader:
                 pool.shut_down()
                 if keep:
                     self._pool = None
+
+
+def _seed_of_pass(number: int) -> int:
+    """A seed for the workers of a pass. NumPy's random numbers determine it, and are as they were afterwards: the order of
+    samples must not depend on the number of workers."""
+    copy = np.random.RandomState(0)
+    copy.set_state(np.random.get_state())
+    return int(np.random.SeedSequence([int(copy.randint(2**31 - 1)), number]).generate_state(1)[0])
+
+
+def _checked_places(places: Any) -> list[Any] | None:
+    if places is None:
+        return None
+    given = list(places) if isinstance(places, (list, tuple)) else [places]
+    known = {name for name, _ in _C.device_types()} | {"cpu"}
+    for place in given:
+        if device_name(place).partition(":")[0] not in known:
+            raise unavailable("DataLoader", device_name(place))
+    return given or None
 
 
 def _check_numbers(num_workers: Any, prefetch_factor: Any, timeout: Any) -> None:

@@ -9,6 +9,7 @@ from types import GenericAlias
 from typing import Any
 
 import oar
+from oar._C import ArgumentValueError
 from oar._lazy import np
 from oar.io.dataset import IterableDataset
 
@@ -162,7 +163,7 @@ class WeightedRandomSampler(Sampler):
     """Numbers drawn with probabilities in proportion to ``weights``.
 
     Args:
-        weights: a weight per sample.
+        weights: a weight per sample; with two axes each row is drawn from in turn.
         num_samples: how many to draw.
         replacement: whether a sample may be drawn again.
 
@@ -178,24 +179,30 @@ class WeightedRandomSampler(Sampler):
         if not isinstance(replacement, bool):
             raise ValueError(f"replacement should be a bool, but received {replacement!r}.")
         weights = weights.numpy() if hasattr(weights, "numpy") else np.asarray(weights)
-        if weights.ndim != 1:
-            raise ValueError(f"weights should be one-dimensional, but have shape {list(weights.shape)}.")
-        if (weights < 0).any() or not weights.sum() > 0:
-            raise ValueError("weights should not be negative, and their sum should be positive.")
-        if not replacement and num_samples > int((weights > 0).sum()):
-            raise ValueError(
-                f"{num_samples} samples cannot be drawn without replacement from {int((weights > 0).sum())} "
-                "with a positive weight."
-            )
+        if weights.ndim not in (1, 2):
+            raise ValueError(f"[WeightedRandomSampler] weights have shape {list(weights.shape)}; one or two axes were expected.")
         super().__init__()
         self.weights = weights
         self.num_samples = num_samples
         self.replacement = replacement
 
     def __iter__(self) -> Iterator[int]:
-        shares = self.weights / self.weights.sum()
-        drawn = np.random.choice(len(shares), self.num_samples, self.replacement, shares)
-        return iter(drawn.tolist())
+        drawn: list[int] = []
+        for weights in np.atleast_2d(self.weights):
+            self._check(weights)
+            shares = weights / weights.sum()
+            drawn += np.random.choice(len(shares), self.num_samples, self.replacement, shares).tolist()
+        return iter(drawn)
+
+    def _check(self, weights: np.ndarray) -> None:
+        """The weights may change until a pass starts, so they are checked then."""
+        if (weights < 0).any() or not weights.sum() > 0:
+            raise ArgumentValueError("[WeightedRandomSampler] weights should not be negative, and their sum should be positive.")
+        if not self.replacement and self.num_samples > int((weights > 0).sum()):
+            raise ArgumentValueError(
+                f"[WeightedRandomSampler] {self.num_samples} samples cannot be drawn without replacement from "
+                f"{int((weights > 0).sum())} with a positive weight. Pass replacement=True, or fewer num_samples."
+            )
 
     def __len__(self) -> int:
         return self.num_samples

@@ -11,16 +11,21 @@ from oar.jit.api import (
     to_static,
 )
 from oar.jit.capture import CapturedProgram, capture
+from oar.jit.export import save
 from oar.jit.static_function import StaticFunction
+from oar.jit.translated_layer import TranslatedLayer, load
 
 __all__ = [
     "CapturedProgram",
     "StaticFunction",
+    "TranslatedLayer",
     "capture",
     "capture_counts",
     "enable_to_static",
     "ignore_module",
+    "load",
     "not_to_static",
+    "save",
     "set_code_level",
     "set_verbosity",
     "to_static",

@@ -6,6 +6,7 @@ import inspect
 
 from oar import _C
 from oar._C import Tensor
+from oar.nn import _path
 from oar.static.input_spec import InputSpec
 
 
@@ -118,7 +119,8 @@ def capture(function, input_spec, name: str | None = None) -> CapturedProgram:
     single = []
 
     def run(inputs):
-        result = function(*inputs)
+        with _path.watched(), _path.inside_method(function):
+            result = function(*inputs)
         single.append(isinstance(result, Tensor))
         if result is None:
             return []

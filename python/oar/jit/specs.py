@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,21 +12,22 @@ from oar._C import Tensor
 from oar.jit.structure import is_array, is_container, items_of
 from oar.static.input_spec import InputSpec
 
-__all__ = ["argument_names", "example_arguments", "open_sizes"]
+__all__ = ["argument_names", "example_arguments", "of_call", "open_sizes", "positional_names"]
 
 
 def argument_names(call: Callable, args: tuple, kwargs: dict) -> list[tuple[str, Any]]:
     """The tensors of a call with names such as ``x`` or ``batch['mask'][0]``, in the order of the key."""
     found: list[tuple[str, Any]] = []
     seen: set[int] = set()
-    for name, value in zip(_positional_names(call, len(args)), args):
+    for name, value in zip(positional_names(call, len(args)), args):
         _collect(name, value, found, seen)
     for name, value in kwargs.items():
         _collect(name, value, found, seen)
     return found
 
 
-def _positional_names(call: Callable, count: int) -> list[str]:
+def positional_names(call: Callable, count: int) -> list[str]:
+    """The names of so many positional arguments of a function."""
     names: list[str] = []
     try:
         for p in inspect.signature(call).parameters.values():
@@ -50,14 +52,34 @@ def _collect(name: str, value: Any, found: list[tuple[str, Any]], seen: set[int]
             _collect(f"{name}[{key!r}]", item, found, seen)
 
 
+def of_call(call: Callable, args: tuple, kwargs: dict) -> list[Any] | None:
+    """A call's arguments with a spec for each tensor, sizes as they are; None where they cannot be passed by position."""
+    try:
+        bound = inspect.signature(call).bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return None
+    names = positional_names(call, len(bound.args))
+    return None if bound.kwargs else [_as_spec(value, name) for value, name in zip(bound.args, names)]
+
+
+def _as_spec(value: Any, name: str) -> Any:
+    if isinstance(value, Tensor) or is_array(value):
+        return InputSpec(value.shape, value.dtype, name, getattr(value, "stop_gradient", True))
+    if isinstance(value, dict):
+        return {key: _as_spec(item, f"{name}_{key}") for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_as_spec(item, f"{name}_{i}") for i, item in enumerate(value))
+    return value
+
+
 def open_sizes(call: Callable, spec: Any, args: tuple, kwargs: dict, tensors: list[Tensor]) -> dict[int, str]:
-    """The sizes that the specs leave open, by index among all sizes. Raises if a tensor contradicts its spec."""
+    """The sizes that the specs leave open, by index among all sizes. A tensor that contradicts its spec is taken as it is."""
     if spec is None:
         return {}
     wanted: list[InputSpec | None] = []
     seen: set[int] = set()
     listed = list(spec) if isinstance(spec, (list, tuple)) else [spec]
-    names = _positional_names(call, max(len(args), len(listed)))
+    names = positional_names(call, max(len(args), len(listed)))
     for i, value in enumerate(args):
         _pair(listed[i] if i < len(listed) else None, value, wanted, seen)
     for name, value in kwargs.items():
@@ -67,8 +89,7 @@ def open_sizes(call: Callable, spec: Any, args: tuple, kwargs: dict, tensors: li
     known: dict[str, tuple[int, str]] = {}
     place = 0
     for (name, _), one, tensor in zip(argument_names(call, args, kwargs), wanted, tensors):
-        if one is not None:
-            _check(name, one, tensor, known)
+        if one is not None and _fits(name, one, tensor, known):
             for axis, size in enumerate(one.shape):
                 if size is None or isinstance(size, str):
                     found[place + axis] = size or f"{one.name or name}_{axis}".replace("[", "_").replace("]", "")
@@ -95,7 +116,8 @@ def _part(spec: Any, key: Any) -> Any:
     return spec[key] if isinstance(spec, (tuple, list)) and isinstance(key, int) and key < len(spec) else None
 
 
-def _check(name: str, spec: InputSpec, tensor: Tensor, known: dict[str, tuple[int, str]]) -> None:
+def _fits(name: str, spec: InputSpec, tensor: Tensor, known: dict[str, tuple[int, str]]) -> bool:
+    """Whether a tensor is as its spec says. Warns if it is not: Paddle runs such calls, and so do we."""
     received = f"a tensor of shape {list(tensor.shape)} and dtype {tensor.dtype}"
     problem = None
     if tensor.dtype != spec.dtype:
@@ -111,7 +133,12 @@ def _check(name: str, spec: InputSpec, tensor: Tensor, known: dict[str, tuple[in
             elif size is not None and size != given:
                 problem = f"axis {axis} is {given}"
     if problem:
-        raise ValueError(f"argument '{name}' should be {spec}, but received {received}: {problem}.")
+        warnings.warn(
+            f"[to_static] argument '{name}' should be {spec}, but received {received}: {problem}. The call is captured for "
+            "this tensor; correct the input_spec, or the call.",
+            stacklevel=6,
+        )
+    return problem is None
 
 
 def example_arguments(spec: Any) -> tuple:

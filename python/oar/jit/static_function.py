@@ -13,7 +13,7 @@ from oar import _C
 from oar._C import Tensor
 from oar._grad_mode import no_grad
 from oar.jit import segments, specs
-from oar.jit.capture import CapturedProgram
+from oar.jit.capture import CapturedBlock, CapturedProgram
 from oar.jit.report import must_capture, options, say, total
 from oar.jit.variant import Declined, CapturePlan, Variant, capture_variant
 from oar.nn.layer.layers import Layer
@@ -88,6 +88,7 @@ class StaticFunction(_C.StaticCall):
         self._warned = self._told = False
         self._training = True
         self._last: Variant | None = None
+        self._last_specs: list[Any] | None = None
         functools.update_wrapper(self, function)
 
     # calling -----------------------------------------------------------------------------------
@@ -212,7 +213,7 @@ class StaticFunction(_C.StaticCall):
         if options.code_level > 0:
             print(variant.program.program.text())
         self._count("captures")
-        self._last = variant
+        self._last, self._last_specs = variant, specs.of_call(self._call, args, kwargs)
         group.variants.insert(0, variant)
         variant.used = self._counts.whole + 1
         self._drop_oldest()
@@ -315,6 +316,15 @@ class StaticFunction(_C.StaticCall):
         """The function as a program."""
         return self.concrete_program.main_program
 
+    @property
+    def program_cache(self) -> ProgramCache:
+        """The programs that have been captured, to look into."""
+        return ProgramCache(self)
+
+    def get_traced_count(self) -> int:
+        """How many programs there are."""
+        return len(self.program_cache)
+
     def _capture_from_spec(self) -> None:
         if self._input_spec is None:
             raise RuntimeError("There is no program yet: call the function, or pass an input_spec to to_static.")
@@ -375,6 +385,12 @@ class ConcreteProgram:
         """The function alone."""
         return CapturedProgram(self._native.program, False, -1)
 
+    train_program = infer_program = program  # Paddle's names for its two forms; here each mode has a capture of its own
+
+    def global_block(self) -> CapturedBlock:
+        """The calls of the function."""
+        return self.main_program.global_block()
+
     @property
     def forward_program(self) -> CapturedProgram:
         """The function with what its backward half reads."""
@@ -384,6 +400,34 @@ class ConcreteProgram:
     def backward_program(self) -> CapturedProgram:
         """From the gradients of its results to those of inputs and parameters."""
         return CapturedProgram(self._native.backward, False, -1)
+
+
+class ProgramCache:
+    """The programs of a static function, under Paddle's names for looking at them."""
+
+    def __init__(self, function: StaticFunction) -> None:
+        self._function = function
+
+    def concrete_programs(self) -> list[ConcreteProgram]:
+        """One for each form of calls that was captured."""
+        return [ConcreteProgram(variant) for group in self._function._groups.values() for variant in group.variants]
+
+    def last(self) -> tuple[Any, tuple[ConcreteProgram, ConcreteProgram]]:
+        """The key of the program captured last, and the program in Paddle's two views."""
+        if self._function._last is None:
+            raise RuntimeError("[ProgramCache.last] no program has been captured yet. Call the function first.")
+        concrete = ConcreteProgram(self._function._last)
+        return self._function._last.sizes, (concrete, concrete)
+
+    def clear(self) -> None:
+        """Drops all of them; the next call captures."""
+        with self._function._lock:
+            self._function._groups.clear()
+            self._function._last = None
+            self._function.forget()
+
+    def __len__(self) -> int:
+        return sum(len(group.variants) for group in self._function._groups.values())
 
 
 def _identifier(label: str) -> str:

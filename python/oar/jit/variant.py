@@ -22,6 +22,7 @@ from oar.jit._interpret import (
     can_be_kept,
 )
 from oar.jit.structure import rebuild
+from oar.nn import _path
 
 __all__ = ["Declined", "CapturePlan", "Variant", "capture_variant"]
 
@@ -106,6 +107,11 @@ class Variant:
         self.used = 0  # when, by the function's count of calls
         self._form: Any = None
 
+    @property
+    def raises(self) -> bool:
+        """Whether the function raises depending on a tensor."""
+        return self._demands > 0
+
     def form_for(self, key: Any) -> Any:
         """What native code needs to run it; None where it cannot."""
         if self._form is None and not self._kept:
@@ -188,7 +194,8 @@ class _Interpretation:
         args, kwargs = rebuild((list(plan.args), plan.kwargs), lambda: next(given), world.argument)
         grad, cast = _C.is_grad_enabled(), _C.get_autocast()
         try:
-            result = self.machine.start(plan.call, args, kwargs)
+            with _path.watched(), _path.inside_method(plan.call):
+                result = self.machine.start(plan.call, args, kwargs)
             if _C.is_grad_enabled() != grad or _C.get_autocast() != cast:
                 raise Decline("it leaves the gradient mode or mixed precision changed")
         finally:

@@ -10,6 +10,7 @@ import oar
 from oar import _C
 from oar._C import Tensor
 from oar._lazy import np
+from oar.framework.parameter import dtype_name
 from oar.optimizer.lr import LRScheduler
 
 if TYPE_CHECKING:
@@ -36,8 +37,10 @@ def append_backward(
     return params_grads
 
 
-def append_update(optimizer: Optimizer, params_grads: Sequence[tuple[Tensor, Tensor]]) -> list[Any]:
-    """Appends the update of parameters to their program; returns its ops."""
+def append_update(
+    optimizer: Optimizer, params_grads: Sequence[tuple[Tensor, Tensor]], unless: Tensor | None = None
+) -> list[Any]:
+    """Appends the update of parameters to their program; returns its ops. Runs where ``unless`` is true change nothing."""
     program = oar.static.default_main_program()
     if not params_grads:
         return []
@@ -50,7 +53,7 @@ def append_update(optimizer: Optimizer, params_grads: Sequence[tuple[Tensor, Ten
     given = {id(param): grad for param, grad in params_grads}
     before = program.num_ops()
     with program._role("update"), oar.no_grad():
-        optimizer._update([given.get(id(param)) for param in optimizer._flat])
+        optimizer._update([given.get(id(param)) for param in optimizer._flat], unless)
     return program.global_block().ops[before:]
 
 
@@ -58,7 +61,7 @@ def set_learning_rate(variable: Tensor, rate: float) -> None:
     """Writes a learning rate to the global scope, if a startup program has run there."""
     scope = oar.static.global_scope()
     if scope.find_var(variable.name):
-        scope._set(variable.name, np.array(rate, dtype="float32"))
+        scope._set(variable.name, np.array(rate, dtype=dtype_name(variable.dtype)))
 
 
 def feed_learning_rate(optimizer: Optimizer, scope: Any) -> None:
@@ -67,7 +70,7 @@ def feed_learning_rate(optimizer: Optimizer, scope: Any) -> None:
         return
     for factor, tensor in optimizer._lr_tensors.items():
         if is_variable(tensor):
-            scope._set(tensor.name, np.array(optimizer.get_lr() * factor, dtype="float32"))
+            scope._set(tensor.name, np.array(optimizer.get_lr() * factor, dtype=dtype_name(tensor.dtype)))
 
 
 def startup_value(param: Tensor) -> Tensor:

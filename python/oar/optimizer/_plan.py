@@ -57,6 +57,25 @@ def is_half(param: Tensor) -> bool:
     return dtype_name(param.dtype) in _HALF
 
 
+def number_dtype(param: Tensor) -> str:
+    """The dtype of the single numbers that the update of a parameter works with, such as the learning rate."""
+    return "float64" if dtype_name(param.dtype) == "float64" else "float32"
+
+
+def single(coefficient: float) -> float:
+    """A coefficient rounded to float32, as Paddle's updates take it in float64 too: so the curves of both agree.
+
+    Veltkamp's splitting keeps 24 of the 53 bits. It is plain arithmetic, which a captured step may contain.
+    """
+    scaled = coefficient * (2.0**29 + 1.0)
+    return scaled - (scaled - coefficient)
+
+
+def singles(options: dict[str, Any]) -> tuple[float, float, float]:
+    """Both betas and epsilon, rounded like that."""
+    return single(options["beta1"]), single(options["beta2"]), single(options["epsilon"])
+
+
 def build(
     members: list[tuple[int, Tensor, dict[str, Any], float]],
     describe: Callable[[Tensor, dict[str, Any]], tuple[float, Any, Hashable]],

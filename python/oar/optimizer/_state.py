@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,13 +12,19 @@ import oar
 from oar._C import Tensor
 from oar._lazy import np
 from oar.framework import unique_name
+from oar.framework._misfits import Misfits, shape_of
 from oar.framework.persistent import persistent
 from oar.optimizer.lr import LRScheduler
+
+# In the names of states that belong to a master weight. They may have been saved without one, in float32.
+_MASTER = re.compile(r"_fp32_master_\d+")
 
 
 class OptimizerState:
     """What ``Optimizer`` does with the states of its parameters."""
 
+    # States that are one number per parameter, and that Paddle has once per element.
+    _numbers: tuple[str, ...] = ()
     # What ``Optimizer`` itself has.
     _name: str | None
     _learning_rate: float | LRScheduler
@@ -26,14 +34,18 @@ class OptimizerState:
     _without_state: list[str]
     _flat: list[Tensor]
     _signature: list[Any] | None
+    _state_names: tuple[str, ...]
     _initial_state: Callable[[str, Tensor], Tensor]
     _refresh_lr: Callable[[], None]
+    _master_weight: Callable[[Tensor], Tensor]
+    _has_master: Callable[[Tensor], bool]
     get_lr: Callable[[], float]
 
     def _state_name(self, name: str, param: Tensor) -> str:
-        """A new name for the state ``name`` of a parameter: what it has in state dicts."""
+        """A new name for the state ``name`` of a parameter: what it has in state dicts. With a master weight, it is that one's."""
         own = "" if self._name is None else f"{self._name}_"
-        return unique_name.generate_for(param, f"{param.name}_{own}{name}")
+        stem = self._master_weight(param).name if self._has_master(param) else param.name
+        return unique_name.generate_for(param, f"{stem}_{own}{name}")
 
     def _state_tensor(self, name: str, param: Tensor) -> Tensor:
         """The state ``name`` of a parameter, created on first use."""
@@ -52,13 +64,13 @@ class OptimizerState:
         held = self._accumulators_holder
         if not held and not self._state_loaded:
             return None
-        key = _matching(name, held)
+        key = _matching(name, held) or _matching(_MASTER.sub("", name), held)
         if key is not None:
             return held.pop(key)
         if self._strangers:
+            misfits = Misfits([name, *(other for other in self._expected() if other != name)], list(held), {})
             raise AssertionError(
-                f"The state dict given to {type(self).__name__}.set_state_dict() does not have {name}; it still has "
-                f"{_few(held)}. States go by the names of parameters: build the network as it was built when the "
+                f"The state dict given to {type(self).__name__}.set_state_dict() does not have {name}: {misfits}. States go by the names of parameters: build the network as it was built when the "
                 "state was saved, before other layers, or set the names with ParamAttr(name=...)."
             )
         self._without_state.append(name)
@@ -75,8 +87,10 @@ class OptimizerState:
     def state_dict(self) -> dict[str, Any]:
         """The optimizer's state by name, with the scheduler's under ``'LR_Scheduler'``."""
         state: dict[str, Any] = dict(self._accumulators_holder)
-        for tensors in self._accumulators.values():
-            state.update({tensor.name: tensor for tensor in tensors.values()})
+        shapes = {param.name: list(param.shape) for param in self._flat} if self._numbers else {}
+        for stem, tensors in self._accumulators.items():
+            state.update({tensor.name: _repeated(tensor, shapes.get(name, [1])) if stem in self._numbers else tensor
+                          for name, tensor in tensors.items()})
         if self._master_weights:
             state["master_weights"] = self._master_weights
         if isinstance(self._learning_rate, LRScheduler):
@@ -90,33 +104,76 @@ class OptimizerState:
         second optimizer of the same parameters can continue where the first one stopped. A state that is missing is an
         error, here or at the first step; one that fits no parameter is warned of.
         """
-        if not isinstance(state_dict, Mapping):
-            raise TypeError(f"set_state_dict() takes a dictionary, as state_dict() returns, not "
-                            f"{type(state_dict).__name__}.")
+        self._check_state_dict(state_dict)
         state = dict(state_dict)
-        self._load_schedule(state.pop("LR_Scheduler", None))
-        masters = state.pop("master_weights", None) or {}
+        schedule, masters = state.pop("LR_Scheduler", None), state.pop("master_weights", None) or {}
+        self._load_schedule(schedule)
         self._warn_of_strangers(state, masters)
         for name, value in masters.items():
             if name in self._master_weights:
                 self._master_weights[name].set_value(value)
             else:
-                self._master_weights[name] = value if isinstance(value, Tensor) else oar.to_tensor(value)
+                self._master_weights[name] = _as_master(name, value)
         for tensors in self._accumulators.values():
             for tensor in tensors.values():
                 key = _matching(tensor.name, state)
-                if key is None:
-                    raise AssertionError(f"optimizer Tensor {tensor.name} not found in the state dict: {_few(state)}")
+                assert key is not None
                 _take_over(tensor, state.pop(key))
         self._accumulators_holder = state
         self._state_loaded = bool(state)
         self._signature = None
 
+    def _check_state_dict(self, state_dict: Any) -> None:
+        """An error if a state dict cannot be loaded."""
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"set_state_dict() takes a dictionary, as state_dict() returns, not "
+                            f"{type(state_dict).__name__}.")
+        state = dict(state_dict)
+        schedule, masters = state.pop("LR_Scheduler", None), state.pop("master_weights", None) or {}
+        self._refuse_misfits(state, masters, schedule)
+
+    def _existing(self) -> list[Tensor]:
+        """The states that have been created."""
+        return [tensor for tensors in self._accumulators.values() for tensor in tensors.values()]
+
+    def _expected(self) -> list[str]:
+        """Beginnings of the names of states that trained parameters will have and that have not been loaded."""
+        own = "" if self._name is None else f"{self._name}_"
+        stems = [f"{param.name}_{own}{name}" for param in self._flat if not param.stop_gradient for name in self._state_names]
+        there = {key.rpartition("_")[0] for key in [*self._accumulators_holder, *(tensor.name for tensor in self._existing())]}
+        return [stem for stem in stems if stem not in there]
+
+    def _refuse_misfits(self, state: dict[str, Any], masters: dict[str, Any], schedule: Any) -> None:
+        """An error that names all that is wrong, before anything is changed."""
+        found = {tensor.name: _matching(tensor.name, state) for tensor in self._existing()}
+        wanted = {key: list(tensor.shape) for tensor in self._existing() if (key := found[tensor.name]) is not None}
+        wrong = {key: _other_shape(state[key], shape) for key, shape in wanted.items() if not _fits(state[key], shape)}
+        for param in self._flat:
+            shape = list(param.shape)
+            new = {key: value for key, value in state.items() if key not in wanted and key.startswith(f"{param.name}_")}
+            # A state may have several parts, each in the shape of its parameter.
+            wrong.update({key: _other_shape(value, shape) for key, value in new.items()
+                          if not _fits(value, shape) and shape_of(value)[1:] != shape})
+            if param.name in masters and not _fits(masters[param.name], shape):
+                wrong[f"master_weights.{param.name}"] = _other_shape(masters[param.name], shape)
+        missing = [name for name, key in found.items() if key is None]
+        if isinstance(self._learning_rate, LRScheduler) and schedule is None:
+            if not missing and not wrong:
+                raise KeyError("'LR_Scheduler' is not in the state dict of an optimizer with a scheduler.")
+            missing.append("LR_Scheduler")
+        if missing or wrong:
+            unexpected = self._stranger_keys(state, masters)
+            what = ", ".join(missing) + " not found" if missing else "states of other shapes"
+            raise AssertionError(
+                f"[set_state_dict] the state dict does not fit this {type(self).__name__}: {what}: "
+                f"{Misfits(missing, unexpected, wrong)}. Nothing was loaded. States go by the names of parameters: build the network "
+                "as it was built when the state was saved, before other layers, or set the names with ParamAttr(name=...)."
+            )
+
     def _load_schedule(self, schedule: dict[str, Any] | None) -> None:
         scheduler = self._learning_rate
         if isinstance(scheduler, LRScheduler):
-            if schedule is None:
-                raise KeyError("'LR_Scheduler' is not in the state dict of an optimizer with a scheduler.")
+            assert schedule is not None
             scheduler.set_state_dict(schedule)
             self._refresh_lr()
         elif schedule is not None:
@@ -130,9 +187,7 @@ class OptimizerState:
         names = [param.name for param in self._flat]
         if not names:
             return
-        known, starts = set(names), tuple(f"{name}_" for name in names)
-        strangers = [key for key in state if not key.startswith(starts)]
-        strangers += [key for key in masters if key not in known]
+        strangers = self._stranger_keys(state, masters)
         self._strangers = bool(strangers)
         if strangers:
             warnings.warn(
@@ -140,12 +195,44 @@ class OptimizerState:
                 f"are not used: {_few(strangers)}. Its parameters are {_few(names)}.", stacklevel=4,
             )  # fmt: skip
 
+    def _stranger_keys(self, state: dict[str, Any], masters: dict[str, Any]) -> list[str]:
+        known = {param.name for param in self._flat}
+        starts = tuple(f"{name}_" for name in known)
+        return [key for key in state if not key.startswith(starts)] + [key for key in masters if key not in known]
+
     set_dict = set_state_dict
     load_state_dict = set_state_dict
 
     def get_opti_var_name_list(self) -> list[str]:
         """Names of the states created so far."""
-        return [tensor.name for tensors in self._accumulators.values() for tensor in tensors.values()]
+        return [tensor.name for tensor in OptimizerState._existing(self)]
+
+
+def _repeated(tensor: Tensor, shape: list[int]) -> Tensor:
+    """A number as often as a state dict has it. It is the same memory, and follows the steps."""
+    if not tensor.is_dense():
+        return tensor  # a variable of a program
+    shown = tensor.detach().expand(shape) if shape else tensor.detach().reshape([])
+    shown.name = tensor.name
+    return shown
+
+
+def _fits(value: Any, shape: list[int]) -> bool:
+    """Where a state is one number, it may come repeated for every element, and the other way round."""
+    own = shape_of(value)
+    return own == shape or math.prod(own) == 1 or math.prod(shape) == 1
+
+
+def _other_shape(value: Any, shape: list[int]) -> str:
+    return f"has shape {shape_of(value)}, expected {shape}"
+
+
+def _as_master(name: str, value: Any) -> Tensor:
+    """A loaded master weight, as one of its own."""
+    master = (value.clone() if isinstance(value, Tensor) else oar.to_tensor(value)).detach()
+    saved = getattr(value, "name", None) or ""
+    master.name = saved if saved.startswith(f"{name}_fp32_master_") else f"{name}_fp32_master_0"
+    return master
 
 
 def _matching(name: str, state: dict[str, Any]) -> str | None:

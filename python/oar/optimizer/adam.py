@@ -11,9 +11,10 @@ from oar import _C
 from oar._C import Tensor
 from oar._lazy import np
 from oar.framework import unique_name
+from oar.framework.parameter import dtype_name
 from oar.framework.persistent import persistent
 from oar.optimizer._in_program import is_variable
-from oar.optimizer._plan import Bucket
+from oar.optimizer._plan import Bucket, number_dtype, single
 from oar.optimizer._rows import RowUpdate, has_sparse_gradient, merged_rows
 from oar.optimizer.lr import LRScheduler
 from oar.optimizer.optimizer import Optimizer, _DecoupledDecay
@@ -52,18 +53,22 @@ class _Clock:
     programs always.
     """
 
-    def __init__(self, steps: float, betas: tuple[float, float], name: str) -> None:
+    def __init__(self, steps: float, betas: tuple[float, float], dtype: str, name: str) -> None:
         self.steps = persistent(lambda: oar.full([], steps, dtype="float32"), name)
         self._powers: Tensor | None = None
         if oar.in_dynamic_mode():
             self._betas = oar.to_tensor(np.array(betas, dtype="float64")).to(oar.get_device())
-            self._powers = oar.zeros([2], dtype="float32")
+            self._powers = oar.zeros([2], dtype=dtype)
         self.seen = False
 
     def moved(self) -> None:
         """The op has counted a step."""
         if self._powers is not None and (self.seen or _C.is_capturing()):
             _C.ops.copy_into(self._powers, _C.ops.pow(self._betas, self.steps + 1.0))
+
+    def written(self) -> list[Tensor]:
+        """The tensors that a step writes."""
+        return [self.steps] if self._powers is None else [self.steps, self._powers]
 
     def set(self, steps: int) -> None:
         self.steps.set_value(np.array(steps, dtype="float32"))
@@ -191,7 +196,7 @@ class Adam(Optimizer):
         return int(float(clock.steps))
 
     def _power_tensor(self, stem: str, param: Tensor) -> Tensor:
-        return persistent(lambda: oar.ones([1], dtype="float32"), self._state_name(stem, param))
+        return persistent(lambda: oar.ones([1], dtype=number_dtype(param)), self._state_name(stem, param))
 
     def _describe(self, param: Tensor, options: dict[str, Any]) -> tuple[float, Any, Hashable]:
         decay, regularizer, _ = super()._describe(param, options)
@@ -204,7 +209,7 @@ class Adam(Optimizer):
             if not self._share_a_clock(names):
                 name = unique_name.generate_for(bucket.params[0], f"{names[0]}_steps")
                 betas = (bucket.options["beta1"], bucket.options["beta2"])
-                self._start_clock(names, _Clock(float(bucket.extra[1]), betas, name))
+                self._start_clock(names, _Clock(float(bucket.extra[1]), betas, number_dtype(bucket.params[0]), name))
 
     def _share_a_clock(self, names: list[str]) -> bool:
         """Whether these parameters share one clock, which no other parameter has."""
@@ -246,6 +251,9 @@ class Adam(Optimizer):
         else:
             self._step(bucket, grads, *lists)
 
+    def _written(self, bucket: Bucket) -> list[Tensor]:
+        return [*super()._written(bucket), *self._clocks[bucket.params[0].name].written()]
+
     def _step(self, bucket: Bucket, grads: list[Any], params: list[Tensor], *moments: list[Tensor]) -> None:
         options, clock = bucket.options, self._clocks[bucket.params[0].name]
         variable = any(isinstance(options[name], Tensor) for name in ("beta1", "beta2", "epsilon"))
@@ -268,6 +276,9 @@ class Adam(Optimizer):
     def _steps_behind(self, name: str, powers: list[Any]) -> int:
         return _steps_from_powers(dict(zip(self._betas()[name], map(_number, powers))))
 
+    def _existing(self) -> list[Tensor]:
+        return [*super()._existing(), *(power for powers in self._powers.values() for power in powers)]
+
     def state_dict(self) -> dict[str, Any]:
         state = super().state_dict()
         rest: dict[str, Any] = {key: state.pop(key) for key in ("master_weights", "LR_Scheduler") if key in state}
@@ -282,8 +293,6 @@ class Adam(Optimizer):
         betas, counts = self._betas(), {}
         for name, powers in self._powers.items():
             held = [self._claim(power.name) for power in powers]
-            if None in held:
-                raise AssertionError(f"optimizer Tensor {powers[held.index(None)].name} not found in the state dict")
             counts[name] = self._steps_behind(name, held)
         sharing: dict[int, list[str]] = {}
         for name in counts:
@@ -294,7 +303,8 @@ class Adam(Optimizer):
                 self._clocks[names[0]].set(counts[names[0]])
             else:
                 for name in names:
-                    self._start_clock([name], _Clock(float(counts[name]), betas[name], f"{name}_steps"))
+                    dtype = dtype_name(self._powers[name][0].dtype)
+                    self._start_clock([name], _Clock(float(counts[name]), betas[name], dtype, f"{name}_steps"))
 
     set_dict = set_state_dict
     load_state_dict = set_state_dict
@@ -363,5 +373,5 @@ class AdamW(_DecoupledDecay, Adam):
 
     def _describe(self, param: Tensor, options: dict[str, Any]) -> tuple[float, Any, Hashable]:
         decays = self._apply_decay_param_fun is None or self._apply_decay_param_fun(param.name)
-        coefficient = float(options["weight_decay"] or 0.0) if decays else 0.0
+        coefficient = single(float(options["weight_decay"] or 0.0)) if decays else 0.0
         return 0.0, None, (coefficient, self._count(param))

@@ -7,7 +7,7 @@ from typing import Any
 import oar
 from oar import _C
 from oar._C import Tensor
-from oar.optimizer._plan import Bucket
+from oar.optimizer._plan import Bucket, number_dtype, single, singles
 from oar.optimizer.lr import LRScheduler
 from oar.optimizer.optimizer import Optimizer
 
@@ -74,8 +74,8 @@ class Adagrad(Optimizer):
 
     def _apply(self, bucket: Bucket, params: list[Tensor], grads: list[Any]) -> None:
         _C.ops.adagrad_(
-            params, grads, bucket.state["moment"], self._lr_tensor(bucket.factor), bucket.options["epsilon"],
-            bucket.decay,
+            params, grads, bucket.state["moment"], self._lr_tensor(bucket.factor),
+            single(bucket.options["epsilon"]), bucket.decay,
         )  # fmt: skip
 
 
@@ -122,7 +122,7 @@ class Adadelta(Optimizer):
         state, options = bucket.state, bucket.options
         _C.ops.adadelta_(
             params, grads, state["_avg_squared_grad"], state["_avg_squared_update"], self._lr_tensor(bucket.factor),
-            options["rho"], options["epsilon"], bucket.decay,
+            single(options["rho"]), single(options["epsilon"]), bucket.decay,
         )  # fmt: skip
 
 
@@ -175,13 +175,13 @@ class Adamax(Optimizer):
     def _initial_state(self, name: str, param: Tensor) -> Tensor:
         if name != "beta1_pow_acc":
             return super()._initial_state(name, param)
-        return oar.full([1], self._option(param, "beta1"), dtype="float32")
+        return oar.full([1], self._option(param, "beta1"), dtype=number_dtype(param))
 
     def _apply(self, bucket: Bucket, params: list[Tensor], grads: list[Any]) -> None:
         state, options = bucket.state, bucket.options
         _C.ops.adamax_(
             params, grads, state["moment"], state["inf_norm"], state["beta1_pow_acc"],
-            self._lr_tensor(bucket.factor), options["beta1"], options["beta2"], options["epsilon"], bucket.decay,
+            self._lr_tensor(bucket.factor), *singles(options), bucket.decay,
         )  # fmt: skip
 
 
@@ -238,6 +238,6 @@ class RMSProp(Optimizer):
         state, options = bucket.state, bucket.options
         _C.ops.rmsprop_(
             params, grads, state["mean_square"], state["mean_grad"], state["momentum"],
-            self._lr_tensor(bucket.factor), options["rho"], options["epsilon"], options["momentum"],
+            self._lr_tensor(bucket.factor), single(options["rho"]), single(options["epsilon"]), single(options["momentum"]),
             options["centered"], bucket.decay,
         )  # fmt: skip

@@ -11,7 +11,9 @@ from oar import _C
 from oar._C import Tensor
 from oar._lazy import np
 from oar.framework import unique_name
+from oar.framework.parameter import dtype_name
 from oar.framework.persistent import persistent
+from oar.nn import _path
 from oar.nn.clip import ClipGradBase
 from oar.optimizer import _in_program, _plan
 from oar.optimizer._state import OptimizerState
@@ -19,6 +21,9 @@ from oar.optimizer.lr import LRScheduler
 from oar.regularizer import L2Decay, WeightDecayRegularizer
 
 __all__ = ["Optimizer"]
+
+_watched = False  # whether a profiler may record
+_path.watched_globals(globals())
 
 
 class Optimizer(OptimizerState):
@@ -157,7 +162,7 @@ class Optimizer(OptimizerState):
                     if _in_program.is_variable(tensor):
                         _in_program.set_learning_rate(tensor, rate * factor)
                     else:
-                        tensor.set_value(np.array(rate * factor, dtype="float32"))
+                        tensor.set_value(np.array(rate * factor, dtype=dtype_name(tensor.dtype)))
 
     def _lr_tensor(self, factor: float) -> Tensor:
         if factor not in self._lr_tensors:
@@ -166,7 +171,8 @@ class Optimizer(OptimizerState):
 
     def _make_lr_tensor(self, factor: float) -> None:
         name = unique_name.generate("learning_rate")
-        self._lr_tensors[factor] = persistent(lambda: oar.full([], self.get_lr() * factor, dtype="float32"), name)
+        dtype = max((_plan.number_dtype(param) for param in self._flat), default="float32")  # float64 if one is
+        self._lr_tensors[factor] = persistent(lambda: oar.full([], self.get_lr() * factor, dtype=dtype), name)
 
     def _make_lasting(self, make: Callable[[], None]) -> None:
         """Makes state that lives on from step to step: not a part of a program that is being captured."""
@@ -179,9 +185,12 @@ class Optimizer(OptimizerState):
 
     def step(self) -> None:
         """Update every parameter that has a gradient."""
+        self._step_unless(None)
+
+    def _step_unless(self, found: Tensor | None) -> None:
         self._refresh_lr()
         with oar.no_grad():
-            self._update([None if p.stop_gradient else p.grad for p in self._flat])
+            self._update([None if p.stop_gradient else p.grad for p in self._flat], found)
 
     def minimize(
         self, loss: Tensor, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None
@@ -241,7 +250,16 @@ class Optimizer(OptimizerState):
         """Clear the gradients: None, or zeros when ``set_to_none`` is False. The name that PyTorch has."""
         self.clear_grad(set_to_zero=not set_to_none)
 
-    def _update(self, grads: list[Any]) -> None:
+    def _update(self, grads: list[Any], unless: Tensor | None = None) -> None:
+        """Updates the parameters. Where ``unless`` is true everything stays as it is: programs cannot leave a step out."""
+        if not _watched:
+            return self._update_now(grads, unless)
+        from oar.profiler.utils import optimization
+
+        with optimization():
+            return self._update_now(grads, unless)
+
+    def _update_now(self, grads: list[Any], unless: Tensor | None = None) -> None:
         signature = [None if g is None else a["learning_rate"] for g, a in zip(grads, self._attrs)]
         if signature != self._signature:
             self._make_lasting(lambda: self._make_buckets(signature))
@@ -250,9 +268,20 @@ class Optimizer(OptimizerState):
             self._rows = rows
         if any(group["grad_clip"] is not None for group in self._groups):
             grads = self._clipped(grads)
+        kept = self._contents() if unless is not None else []
         for bucket in self._buckets:
             chosen = [grads[position] for position in bucket.positions]
             self._run(bucket, self._prepared(bucket, chosen))
+        for tensor, before in kept:
+            _C.ops.copy_into(tensor, oar.where(oar.reshape(unless, []), before, tensor))
+
+    def _contents(self) -> list[tuple[Tensor, Tensor]]:
+        """What an update writes, with its content now."""
+        return [(tensor, _C.ops.assign(tensor)) for bucket in self._buckets for tensor in self._written(bucket)]
+
+    def _written(self, bucket: _plan.Bucket) -> list[Tensor]:
+        """The tensors that the update of a bucket writes."""
+        return [*bucket.params, *(bucket.master or ()), *(tensor for states in bucket.state.values() for tensor in states)]
 
     def _split_rows(self, grads: list[Any]) -> tuple[list[Any], dict[int, Tensor]]:
         """The gradients, and by position, for those that are selected rows, which rows."""
@@ -273,9 +302,14 @@ class Optimizer(OptimizerState):
         """Gradients as the op takes them: dense where it needs that, with regularisation terms."""
         if not self._sparse or bucket.regularizer is not None:
             grads = [grad.to_dense() if grad.is_selected_rows() else grad for grad in grads]
+        if bucket.master is not None:
+            grads = [grad.astype("float32") for grad in grads]
+        elif _plan.is_half(bucket.params[0]):  # float32 gradients, which decorate(master_grad=True) gives them
+            grads = [grad if grad.dtype == param.dtype else grad.astype(param.dtype)
+                     for param, grad in zip(bucket.params, grads)]
         if bucket.regularizer is not None:
             term = bucket.regularizer
-            grads = [grad + term(param, grad, None) for param, grad in zip(bucket.params, grads)]
+            grads = [grad + term(param, grad, None) for param, grad in zip(bucket.master or bucket.params, grads)]
         return grads
 
     def _run(self, bucket: _plan.Bucket, grads: list[Any]) -> None:
@@ -283,7 +317,7 @@ class Optimizer(OptimizerState):
             self._apply(bucket, bucket.params, grads)
             return
         # Half-precision parameters with float32 master copies: update those, then round.
-        self._apply(bucket, bucket.master, [grad.astype("float32") for grad in grads])
+        self._apply(bucket, bucket.master, grads)
         for param, master in zip(bucket.params, bucket.master):
             param.set_value(master.astype(param.dtype))
 
@@ -308,13 +342,16 @@ class Optimizer(OptimizerState):
         ]
         self._buckets = _plan.build(members, self._describe)
         for bucket in self._buckets:
-            if self._multi_precision and _plan.is_half(bucket.params[0]):
+            if self._has_master(bucket.params[0]):
                 bucket.master = [self._master_weight(param) for param in bucket.params]
             for name in self._state_names:
                 bucket.state[name] = [self._state_tensor(name, param) for param in bucket.params]
         self._signature = signature
         self._state_loaded = False
         self._warn_of_new_states()
+
+    def _has_master(self, param: Tensor) -> bool:
+        return self._multi_precision and _plan.is_half(param)
 
     def _master_weight(self, param: Tensor) -> Tensor:
         master = self._master_weights.get(param.name)

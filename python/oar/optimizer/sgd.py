@@ -6,7 +6,7 @@ from typing import Any
 
 from oar import _C
 from oar._C import Tensor
-from oar.optimizer._plan import Bucket
+from oar.optimizer._plan import Bucket, single
 from oar.optimizer.lr import LRScheduler
 from oar.optimizer.optimizer import Optimizer
 
@@ -113,5 +113,5 @@ class Momentum(Optimizer):
             grads = [grad * options["rescale_grad"] for grad in grads]
         _C.ops.momentum_(
             params, grads, bucket.state["velocity"], self._lr_tensor(bucket.factor),
-            options["momentum"], options["use_nesterov"], bucket.decay,
+            single(options["momentum"]), options["use_nesterov"], single(bucket.decay),
         )  # fmt: skip

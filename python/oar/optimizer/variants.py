@@ -8,7 +8,7 @@ from typing import Any
 import oar
 from oar import _C
 from oar._C import Tensor
-from oar.optimizer._plan import Bucket
+from oar.optimizer._plan import Bucket, number_dtype, single, singles
 from oar.optimizer.adam import _check_betas
 from oar.optimizer.lr import LRScheduler
 from oar.optimizer.optimizer import Optimizer
@@ -66,14 +66,14 @@ class NAdam(Optimizer):
         )  # fmt: skip
 
     def _initial_state(self, name: str, param: Tensor) -> Tensor:
-        return oar.ones([1], "float32") if name in self._numbers else super()._initial_state(name, param)
+        return oar.ones([1], number_dtype(param)) if name in self._numbers else super()._initial_state(name, param)
 
     def _apply(self, bucket: Bucket, params: list[Tensor], grads: list[Any]) -> None:
         state, options = bucket.state, bucket.options
         _C.ops.nadam_(
             params, grads, state["moment1"], state["moment2"], state["momentum_decay_pow"], state["beta2_pow"],
-            state["mu_product"], self._lr_tensor(bucket.factor), options["beta1"], options["beta2"],
-            options["epsilon"], options["momentum_decay"], bucket.decay,
+            state["mu_product"], self._lr_tensor(bucket.factor), *singles(options),
+            single(options["momentum_decay"]), bucket.decay,
         )  # fmt: skip
 
 
@@ -122,13 +122,13 @@ class RAdam(Optimizer):
         )
 
     def _initial_state(self, name: str, param: Tensor) -> Tensor:
-        return oar.ones([1], "float32") if name in self._numbers else super()._initial_state(name, param)
+        return oar.ones([1], number_dtype(param)) if name in self._numbers else super()._initial_state(name, param)
 
     def _apply(self, bucket: Bucket, params: list[Tensor], grads: list[Any]) -> None:
         state, options = bucket.state, bucket.options
         _C.ops.radam_(
             params, grads, state["moment1"], state["moment2"], state["beta1_pow"], state["beta2_pow"], state["rho"],
-            self._lr_tensor(bucket.factor), options["beta1"], options["beta2"], options["epsilon"], bucket.decay,
+            self._lr_tensor(bucket.factor), *singles(options), bucket.decay,
         )  # fmt: skip
 
 
@@ -195,12 +195,12 @@ class Lamb(Optimizer):
     def _initial_state(self, name: str, param: Tensor) -> Tensor:
         if not name.endswith("_pow_acc"):
             return super()._initial_state(name, param)
-        return oar.full([1], self._option(param, name.removesuffix("_pow_acc")), dtype="float32")
+        return oar.full([1], self._option(param, name.removesuffix("_pow_acc")), dtype=number_dtype(param))
 
     def _apply(self, bucket: Bucket, params: list[Tensor], grads: list[Any]) -> None:
         state, options = bucket.state, bucket.options
         _C.ops.lamb_(
             params, grads, state["moment1"], state["moment2"], state["beta1_pow_acc"], state["beta2_pow_acc"],
-            self._lr_tensor(bucket.factor), options["beta1"], options["beta2"], options["epsilon"], bucket.extra,
+            self._lr_tensor(bucket.factor), *singles(options), single(bucket.extra),
             options["always_adapt"],
         )  # fmt: skip

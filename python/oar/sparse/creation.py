@@ -45,7 +45,7 @@ def sparse_coo_tensor(
 
     Args:
         indices: the coordinates, one row per sparse axis and one column per element.
-        values: the elements. Axes after the first are dense axes of the tensor.
+        values: the elements. Axes after the first are dense axes of the tensor; those of size 1 at the end may be missing.
         shape: the sizes; None takes the smallest that hold all elements.
         dtype: the dtype of the values; None takes theirs.
         place: the device; None takes that of the values.
@@ -74,7 +74,15 @@ def sparse_coo_tensor(
             raise ValueError("[sparse_coo_tensor] without elements there is no smallest shape; pass `shape`.")
         shape = [int(size) + 1 for size in ops.max(at, [1]).tolist()] + list(held.shape[1:])
     shape = shape.tolist() if isinstance(shape, Tensor) else list(shape)
-    return _C.sparse_coo(at, held, shape, False, False)
+    return _C.sparse_coo(at, _with_dense_axes(held, shape[at.shape[0]:]), shape, False, False)
+
+
+def _with_dense_axes(values: Tensor, sizes: list[int]) -> Tensor:
+    """Values whose axes of size 1 at the end are more or fewer than those of the shape get those of the shape."""
+    wide, narrow = (sizes, values.shape[1:]) if len(sizes) > values.ndim - 1 else (values.shape[1:], sizes)
+    if values.ndim == 0 or list(wide) != [*narrow, *[1] * (len(wide) - len(narrow))]:
+        return values
+    return values if len(wide) == len(narrow) else ops.reshape(values, [values.shape[0], *sizes])
 
 
 def _smallest_csr_shape(crows: Tensor, cols: Tensor) -> list[int]:

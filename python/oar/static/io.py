@@ -75,7 +75,8 @@ def _placeholder(name: str, shape: list[int], dtype: Any, read: bool) -> Tensor:
     return tensor
 
 
-def _serialized(executable: Any, feeds: list[str], fetches: list[str], order: list[str]) -> bytes:
+def serialized(executable: Any, feeds: list[str], fetches: list[str], order: list[str]) -> bytes:
+    """A native program as bytes, with the names of what is fed, in the order of feeds and in that of its inputs, and fetched."""
     labels = {label: tensor.name for label, tensor in executable.states()}
     labels.update(zip(executable.input_names, order))
     header = {"format": _FORMAT, "version": _VERSION, "feed": feeds, "fetch": fetches, "names": labels}
@@ -109,7 +110,7 @@ def serialize_program(feed_vars: Any, fetch_vars: Any, **kwargs: Any) -> bytes:
     executable, feeds, fetches = _pruned(kwargs.get("program"), feed_vars, fetch_vars)
     # A deployed library has kernels and no decompositions.
     executable = executable.for_deployment()
-    return _serialized(executable, feeds, fetches, _input_order(executable, feeds))
+    return serialized(executable, feeds, fetches, _input_order(executable, feeds))
 
 
 def _input_order(executable: Any, feeds: list[str]) -> list[str]:
@@ -256,7 +257,7 @@ def normalize_program(program: Program, feed_vars: Any, fetch_vars: Any, **kwarg
     if not isinstance(program, Program):
         raise TypeError(f"program should be a Program, but received {type(program).__name__}.")
     executable, feeds, fetches = _pruned(program, feed_vars, fetch_vars)
-    return deserialize_program(_serialized(executable, feeds, fetches, _input_order(executable, feeds)))
+    return deserialize_program(serialized(executable, feeds, fetches, _input_order(executable, feeds)))
 
 
 def save_to_file(path: str, content: bytes) -> None:

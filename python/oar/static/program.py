@@ -189,6 +189,7 @@ class Program:
         self._drafts: dict[Any, Any] = {}
         self._fetch_names: list[str] = []
         self._lengths: dict[str, Tensor] = {}  # of sequences, by the open size that they divide
+        self._low_ranges: list[tuple[int, int]] = []  # the calls inside `amp.fp16_guard`
         self._seed = Program._seed_to_come
         # A block keeps its program alive, not the other way round: a cycle would keep both until a collection.
         self._kept_block: weakref.ref[Block] | None = None
@@ -284,6 +285,7 @@ class Program:
         twin._lengths = {size: found for size, found in lengths.items() if found is not None}
         if not for_test:
             twin._optimizers = list(self._optimizers)
+            twin._low_ranges = list(self._low_ranges)
         return twin
 
     def _adopt(self, data: Tensor, name: str, like: Parameter) -> None:

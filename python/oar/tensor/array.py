@@ -7,6 +7,7 @@ from typing import Any
 
 import oar
 from oar._C import Tensor
+from oar._framework import in_dynamic_mode
 from oar._questions import sizes_tensor
 
 __all__ = ["array_length", "array_read", "array_write", "create_array", "tensor_array_to_tensor"]
@@ -33,7 +34,27 @@ def create_array(dtype: Any, initialized_list: Sequence[Tensor] | None = None) -
     for item in made:
         if not isinstance(item, Tensor):
             raise TypeError(f"[create_array] initialized_list should hold tensors, but received {type(item).__name__}.")
-    return made
+    return made if in_dynamic_mode() else TensorArray(made)
+
+
+class TensorArray(list[Tensor]):
+    """The tensors of an array in a static program. What is read from it has no gradient if ``stop_gradient`` is set.
+
+    Args:
+        items: the tensors.
+
+    Examples:
+        >>> import oar
+        >>> array = oar.tensor.array.TensorArray([oar.to_tensor([1.0])])
+        >>> len(array), array.stop_gradient
+        (1, False)
+    """
+
+    stop_gradient = False
+
+
+def _read(array: Sequence[Tensor], i: int) -> Tensor:
+    return array[i].detach() if getattr(array, "stop_gradient", False) else array[i]
 
 
 def _index(op: str, i: Any) -> int:
@@ -62,7 +83,7 @@ def array_write(x: Tensor, i: Any, array: list[Tensor] | None = None) -> list[Te
         Tensor(shape=[1], dtype=float32, place=Place(cpu), stop_gradient=True,
                [1.])
     """
-    array = [] if array is None else array
+    array = create_array(x.dtype) if array is None else array
     place = _index("array_write", i)
     if not 0 <= place <= len(array):
         raise IndexError(f"[array_write] place {place} is beyond the end of a list of {len(array)}.")
@@ -89,7 +110,7 @@ def array_read(array: list[Tensor], i: Any) -> Tensor:
     """
     if not isinstance(array, list):
         raise TypeError(f"[array_read] array should be a list, but received {type(array).__name__}.")
-    return array[_index("array_read", i)]
+    return _read(array, _index("array_read", i))
 
 
 def array_length(array: list[Tensor]) -> Tensor:
@@ -139,5 +160,6 @@ def tensor_array_to_tensor(
         if not isinstance(item, Tensor):
             raise TypeError(f"[tensor_array_to_tensor] input should hold tensors, but received {type(item).__name__}.")
     sizes = [1 if use_stack else item.shape[axis] for item in input]
-    joined = oar.stack(list(input), axis) if use_stack else oar.concat(list(input), axis)
+    held = [_read(input, i) for i in range(len(input))]
+    joined = oar.stack(held, axis) if use_stack else oar.concat(held, axis)
     return joined, sizes_tensor(sizes, "int32")

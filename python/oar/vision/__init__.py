@@ -1,4 +1,4 @@
-"""Functions and networks for images."""
+"""Images: networks, data sets, transforms, and functions that detect objects."""
 
 from oar._lazy import LazyNames as _LazyNames
 from oar.vision import ops
@@ -6,18 +6,19 @@ from oar.vision import ops
 __all__ = ["get_image_backend", "image_load", "ops", "set_image_backend"]
 
 _lazy_names = _LazyNames(
-    "oar.vision", ("models",),
+    "oar.vision", ("datasets", "models", "transforms"),
     {"oar.vision.image": ("get_image_backend", "image_load", "set_image_backend")})
 
 
 def __getattr__(name: str):
     if name in _lazy_names:
         return _lazy_names.load(name)
-    if not name.startswith("_"):  # Paddle has the names of the networks here, too
-        from oar.vision import models
+    if not name.startswith("_"):  # Paddle has the names of networks, data sets and transforms here, too
+        from oar.vision import datasets, models, transforms
 
-        if name in models.__all__:
-            return getattr(models, name)
+        for module in (models, transforms, datasets):
+            if name in module.__all__:
+                return getattr(module, name)
     raise AttributeError(f"module 'oar.vision' has no attribute {name!r}")
 
 

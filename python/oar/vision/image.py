@@ -1,14 +1,16 @@
-"""Images from files, by Pillow or OpenCV."""
+"""Images from files, as Pillow or OpenCV would read them."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from oar._C import ArgumentValueError
 from oar._creation import to_tensor
+from oar.vision._files import decoded
 
 __all__ = ["get_image_backend", "image_load", "set_image_backend"]
 
@@ -23,10 +25,10 @@ def _checked(function: str, backend: str) -> str:
 
 
 def set_image_backend(backend: str) -> None:
-    """Chooses the library that reads images.
+    """Chooses what images are read as.
 
     Args:
-        backend: 'pil' (Pillow), 'cv2' (OpenCV) or 'tensor' (Pillow, and the result is a tensor).
+        backend: 'pil' (images of Pillow), 'cv2' (arrays, as OpenCV reads them; OpenCV is not needed) or 'tensor'.
 
     Examples:
         >>> import oar
@@ -39,7 +41,7 @@ def set_image_backend(backend: str) -> None:
 
 
 def get_image_backend() -> str:
-    """The library that reads images.
+    """What images are read as.
 
     Returns:
         'pil', 'cv2' or 'tensor'.
@@ -71,19 +73,67 @@ def image_load(path: str | os.PathLike[str], backend: str | None = None) -> Any:
         oar.ArgumentValueError: [image_load] backend is 'gif'; it can be 'pil', 'cv2' or 'tensor'.
     """
     chosen = _checked("image_load", _image_backend if backend is None else backend)
-    if chosen == "cv2":
-        try:
-            import cv2
-        except ImportError:
-            raise ImportError("[image_load] the backend 'cv2' needs OpenCV.\n"
-                              "hint: pip install opencv-python, or backend='pil'") from None
-        return cv2.imread(os.fspath(path))
+    if chosen == "pil":
+        return _by_pillow(path)
+    with open(path, "rb") as file:
+        content = file.read()
+    if chosen == "tensor":
+        pixels = decoded("image_load", content, "unchanged", os.fspath(path))
+        return to_tensor(np.ascontiguousarray(pixels.transpose(2, 0, 1)))
+    return upright(decoded("image_load", content, "rgb", os.fspath(path)), content)[:, :, ::-1].copy()
+
+
+def _by_pillow(path: str | os.PathLike[str]) -> Any:
     try:
         from PIL import Image
     except ImportError:
-        raise ImportError("[image_load] needs Pillow to read images.\nhint: pip install pillow") from None
-    image = Image.open(path)
-    if chosen == "pil":
-        return image
-    pixels = np.asarray(image)
-    return to_tensor(np.ascontiguousarray(pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)))
+        raise ImportError("[image_load] the backend 'pil' needs Pillow.\n"
+                          "hint: pip install pillow, or backend='cv2' or 'tensor'") from None
+    return Image.open(path)
+
+
+def upright(pixels: np.ndarray, file: bytes) -> np.ndarray:
+    """Turns an image the way its camera was held, if the file says so. OpenCV does this, Pillow does not."""
+    turned = _ORIENTATIONS.get(_orientation(file))
+    return pixels if turned is None else np.ascontiguousarray(turned(pixels))
+
+
+# The eight values of the tag Orientation: 1 is upright.
+_ORIENTATIONS: dict[int, Callable[[np.ndarray], np.ndarray]] = {
+    2: lambda p: p[:, ::-1],
+    3: lambda p: p[::-1, ::-1],
+    4: lambda p: p[::-1],
+    5: lambda p: p.swapaxes(0, 1),
+    6: lambda p: p.swapaxes(0, 1)[:, ::-1],
+    7: lambda p: p.swapaxes(0, 1)[::-1, ::-1],
+    8: lambda p: p.swapaxes(0, 1)[::-1],
+}
+_ORIENTATION_TAG = 0x0112
+
+
+def _orientation(file: bytes) -> int:
+    """The tag Orientation in the Exif part of a JPEG file, else 1. Any bytes are accepted."""
+    at = 2
+    while file[:2] == b"\xff\xd8" and at + 4 <= len(file) and file[at] == 0xFF:
+        marker, length = file[at + 1], int.from_bytes(file[at + 2:at + 4], "big")
+        if marker == 0xE1 and file[at + 4:at + 10] == b"Exif\0\0":
+            return _orientation_in_exif(file[at + 10:at + 2 + length])
+        if marker == 0xDA or length < 2:  # the pixels begin, or it is no marker
+            break
+        at += 2 + length
+    return 1
+
+
+def _orientation_in_exif(exif: bytes) -> int:
+    order: Any = {b"II": "little", b"MM": "big"}.get(exif[:2])
+    if order is None or len(exif) < 8:
+        return 1
+    start = int.from_bytes(exif[4:8], order)
+    count = int.from_bytes(exif[start:start + 2], order)
+    for i in range(count):
+        entry = exif[start + 2 + 12 * i:start + 14 + 12 * i]
+        if len(entry) < 12:
+            break
+        if int.from_bytes(entry[:2], order) == _ORIENTATION_TAG:
+            return int.from_bytes(entry[8:10], order)
+    return 1

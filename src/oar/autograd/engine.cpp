@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <queue>
 #include <typeinfo>
 #include <unordered_map>
@@ -10,10 +11,15 @@
 #include "oar/autograd/record.h"
 #include "oar/base/fork_mutex.h"
 #include "oar/base/interrupt.h"
+#include "oar/ops/core/autocast.h"
+#include "oar/ops/core/profile.h"
+#include "oar/ops/core/watch.h"
 #include "oar/ops/families/sparse.h"
 #include "oar/ops/gen/arithmetic.h"
 #include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/floating_point.h"
+#include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"
 
 namespace oar {
@@ -80,6 +86,7 @@ class BackwardRun {
   void run_leaf_hooks();
   void run_tensor_hooks(Node::Extras& extras, uint32_t index, const Shape& shape, Tensor& g);
   void run_node(Pending& pending);
+  void run_known(const Origin& origin, Pending& pending);
   bool add_to_base(const Node& node, const Tensor& cotangent);
   bool add_to_leaf(const OpNode& view, const Tensor& leaf, const Tensor& cotangent);
   static void accumulate(Tensor& into, Tensor more) {
@@ -281,6 +288,38 @@ bool BackwardRun::add_to_leaf(const OpNode& view, const Tensor& leaf, const Tens
   }
 }
 
+bool holds_nan(const Tensor& t) {
+  if (!t.defined() || !t.is_dense() || !is_differentiable(t.dtype()) || t->numel == 0) return false;
+  const LayersOff off(kDispatchMask);
+  return any(isnan(t)).item_double() != 0;
+}
+
+void check_gradients(const Node& node, TensorList grads) {
+  for (size_t i = 0; i < grads.size(); ++i)
+    user_check(
+        !holds_nan(grads[i]), ErrorKind::Runtime,
+        "the backward of {} returned NaN as the gradient of its tensor input {} ({}).\nhint: "
+        "Anomaly mode makes this an error; set_detect_anomaly(True, check_nan=False) does not.",
+        node.name(), i, grads[i].describe());
+}
+
+// As run_node, for a node that knows where its call was made: errors say so.
+void BackwardRun::run_known(const Origin& origin, Pending& pending) {
+  const InLayer layer(origin.layer);
+  try {
+    run_node(pending);
+  } catch (const Error& error) {
+    const std::string place = origin.lines.empty() ? std::string() : origin.text();
+    if (place.empty() || error.kind() == ErrorKind::Interrupted) throw;
+    Error told(error.kind(), error.text() + "\n" + place, error.hint());
+    throw told.with_op(error.op());
+  } catch (...) {
+    if (const auto add_note = host_language().add_note; add_note && !origin.lines.empty())
+      add_note(origin.text().c_str());
+    throw;
+  }
+}
+
 void BackwardRun::run_node(Pending& pending) {
   Node& node = *pending.node;
   Node::Extras* extras = node.maybe_extras();
@@ -311,7 +350,15 @@ void BackwardRun::run_node(Pending& pending) {
     if (!options_.retain_graph) node.free_saved();
     return;
   }
+  const WatchedCall watched;
   Grads grads = node.apply(cotangents, {needed.data(), needed.size()});
+  if (checks_nan()) [[unlikely]]
+    check_gradients(node, {grads.data(), grads.size()});
+  if (watched.is_outermost()) [[unlikely]]
+    watched.returned({.name = name + "_grad",
+                      .cotangents = cotangents,
+                      .results = {grads.data(), grads.size()},
+                      .sequence = node.sequence()});
   if (extras)
     for (size_t k = 0; k < extras->node_hooks.size(); ++k)
       extras->node_hooks[k].second(cotangents, grads);
@@ -331,13 +378,20 @@ void BackwardRun::run_node(Pending& pending) {
 void BackwardRun::execute() {
   const GradMode mode(options_.create_graph);
   const KeepsGraph keeps(options_.retain_graph || options_.create_graph);
+  const AutocastScope off({});  // a derivative is in the types of the call that it belongs to
+  std::optional<timeline::Span> span;
+  if (profiling()) span.emplace(timeline::Kind::Range, "backward", timeline::RangeType::Backward);
   Patience patience;
   while (!ready_.empty()) {
     patience.look();
     Node* node = ready_.top().second;
     ready_.pop();
     auto entry = pending_.extract(node);
-    run_node(entry.mapped());
+    const Node::Extras* extras = node->maybe_extras();
+    if (extras && extras->origin)
+      run_known(*extras->origin, entry.mapped());
+    else
+      run_node(entry.mapped());
   }
   run_leaf_hooks();
 }

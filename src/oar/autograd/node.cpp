@@ -15,7 +15,10 @@ std::atomic<uint64_t> g_hook_id{0};
 }  // namespace
 
 // Inputs are always created before what is computed from them, so the numbers order the graph.
-Node::Node() : sequence_(g_sequence.fetch_add(1, std::memory_order_relaxed)) {}
+Node::Node() : sequence_(g_sequence.fetch_add(1, std::memory_order_relaxed)) {
+  if (keeps_origins()) [[unlikely]]
+    extras().origin = std::make_unique<const Origin>(current_origin());
+}
 
 void Node::release() const {
   if (!drop_reference()) return;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "oar/autograd/gradient.h"
+#include "oar/autograd/origin.h"
 #include "oar/base/api.h"
 #include "oar/ops/core/dispatcher.h"
 
@@ -69,6 +70,7 @@ class Node : public RefCounted {
     std::vector<Hook> tensor_hooks;
     std::vector<std::pair<uint64_t, NodeHook>> node_hooks;
     std::vector<Retained> retained;
+    std::unique_ptr<const Origin> origin;  // if origins were kept when the node was created
   };
   Extras& extras() {
     if (!extras_) extras_ = std::make_unique<Extras>();

@@ -167,7 +167,7 @@ void OpNode::check_versions() const {
         ErrorKind::Runtime,
         "the gradient of {} needs its {} ({}), which has been changed in place since (received "
         "tensor_version:{} != wrapper_version_snapshot:{}).\nhint: Use the out-of-place op, or clone() "
-        "the tensor before changing it.",
+        "the tensor before changing it. autograd.set_detect_anomaly(True) shows the forward call.",
         op_.name(), what, Tensor::share(const_cast<TensorImpl*>(v.tensor)).describe(),
         v.tensor->storage->version(), v.version);
   }

@@ -49,7 +49,8 @@ constexpr Row kTable[] = {
       "On a fatal signal, print the op, the Python line and the native stack. Read at start; "
       "turning it off later silences the report."}},
     {{"deterministic", FlagType::Bool, "false", "OAR_DETERMINISTIC",
-      "Use only kernels that return the same bits on every run, even if they are slower."}},
+      "Use only kernels that return the same bits on any number of threads, even if they are slower: none "
+      "of oneDNN's."}},
     {{"gil_release_elements", FlagType::Int, "4096", "OAR_GIL_RELEASE_ELEMENTS",
       "Release Python's global lock during ops on at least this many elements. Below it, letting "
       "go "
@@ -73,6 +74,11 @@ constexpr Row kTable[] = {
       "Run independent chains of small kernels of a program at the same time, one thread each."}},
     {{"passes_off", FlagType::String, "", "OAR_PASSES_OFF",
       "Compiler passes to disable, by name, separated by commas; all: every one of them."}},
+    {{"profile_events", FlagType::Int, "1000000", "OAR_PROFILE_EVENTS",
+      "The most events that a profile keeps, of about 80 bytes each; later ones are counted only."}},
+    {{"shrink_jpeg", FlagType::Bool, "false", "OAR_SHRINK_JPEG",
+      "Decode JPEG files of data sets to a half, a quarter or an eighth of their size first, where a transform "
+      "makes them at least twice as small as that. Much faster for large photographs; pixels differ a little."}},
     {{"trace", FlagType::String, "", "OAR_TRACE",
       "What to trace to standard error, separated by commas: dispatch (the kernels chosen, and why "
       "others declined), passes (the program after each compiler pass), capture."},

@@ -2,6 +2,8 @@
 // none.
 #pragma once
 
+#include <vector>
+
 #include "oar/base/api.h"
 #include "oar/base/function_ref.h"
 
@@ -21,6 +23,10 @@ struct HostLanguage {
   void (*block)(FunctionRef<void()> block) = nullptr;
   // The line that runs. May return nothing; then the line before counts.
   SourceLine (*current_line)() = nullptr;
+  // The lines of the user's code that run, outermost first.
+  std::vector<SourceLine> (*current_lines)() = nullptr;
+  // Inside a handler: adds a text to the error that is handled, if it is the language's own.
+  void (*add_note)(const char* text) = nullptr;
   // Prints the lines that run to fd, inside a signal handler: it must not allocate or lock.
   void (*print_lines)(int fd) = nullptr;
 };

@@ -14,6 +14,7 @@
 #include "oar/base/log.h"
 #include "oar/base/parallel.h"
 #include "oar/base/scope_guard.h"
+#include "oar/base/timeline.h"
 
 namespace oar::detail {
 
@@ -67,7 +68,7 @@ bool spin_until(const F& done) {
 bool in_job() { return inside_job; }
 
 ParallelJob::ParallelJob(std::int64_t count, FunctionRef<void(std::int64_t)> task)
-    : count_(count), task_(task), op_(current_op()) {}
+    : count_(count), task_(task), op_(current_op()), layer_(current_layer()) {}
 
 std::int64_t ParallelJob::claim(int thread) {
   if (count_ > kMostBits) {
@@ -91,6 +92,16 @@ std::int64_t ParallelJob::claim(int thread) {
 }
 
 void ParallelJob::work(int thread) {
+  if (thread > 0 && timeline::is_running())
+      [[unlikely]] {  // the caller's own part is in its kernel
+    const InLayer layer(layer_);
+    const timeline::Span span(timeline::Kind::Work, op_ ? timeline::kept(op_) : "");
+    return work_untimed(thread);
+  }
+  work_untimed(thread);
+}
+
+void ParallelJob::work_untimed(int thread) {
   for (std::int64_t i = claim(thread); i < count_; i = claim(thread)) {
     run(i);
   }

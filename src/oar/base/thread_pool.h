@@ -10,6 +10,7 @@
 
 #include "oar/base/api.h"
 #include "oar/base/function_ref.h"
+#include "oar/base/timeline.h"
 
 namespace OAR_API oar {
 namespace detail {
@@ -32,12 +33,14 @@ class ParallelJob {
  private:
   // A task that no thread has started; count_ if there is none.
   std::int64_t claim(int thread);
+  void work_untimed(int thread);
   void run(std::int64_t i);
 
   static constexpr std::int64_t kMostBits = 64;
   const std::int64_t count_;
   const FunctionRef<void(std::int64_t)> task_;
-  const char* const op_;  // the caller's, so that errors and crashes in a worker name it
+  const char* const op_;   // the caller's, so that errors and crashes in a worker name it
+  const LayerPath layer_;  // the caller's, for profiles
   std::atomic<std::uint64_t> begun_{0};  // a bit per task, or their number if there are more
   std::atomic<bool> failed_{false};
   std::exception_ptr error_;

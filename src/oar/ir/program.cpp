@@ -18,6 +18,7 @@ Instruction::Instruction(const Instruction& other)
       attributes(other.attributes.clone()),
       results(other.results),
       location(other.location),
+      layer(other.layer),
       called(other.called) {}
 
 Instruction& Instruction::operator=(const Instruction& other) {

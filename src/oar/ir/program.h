@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "oar/base/api.h"
+#include "oar/base/timeline.h"
 #include "oar/ir/placement.h"
 #include "oar/ops/core/registry.h"
 #include "oar/tensor/closure.h"
@@ -61,6 +62,7 @@ struct Instruction {
   Frame attributes;               // one per parameter; None for tensors
   std::vector<ValueId> results;
   std::string location;          // the line of the user's code; may be empty
+  LayerPath layer = 0;           // the layer that called it, for profiles and errors
   const char* called = nullptr;  // the user's function, of which the op may be a part; static
 };
 

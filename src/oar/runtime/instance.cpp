@@ -5,13 +5,14 @@
 #include "oar/base/flags.h"
 #include "oar/base/parallel.h"
 #include "oar/ops/core/dispatcher.h"
+#include "oar/ops/core/watch.h"
 #include "oar/runtime/working_set.h"
 
 namespace oar {
 
 bool watches_ops() {
   static const FlagHandle<bool> check_nan("check_nan_inf");
-  return check_nan.get() || tracing(Trace::Dispatch);
+  return check_nan.get() || watching() || tracing(Trace::Dispatch);
 }
 
 int64_t kernel_flags() {

@@ -1,5 +1,6 @@
 // Runs of an instance.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "oar/base/interrupt.h"
@@ -254,6 +255,24 @@ class Instance::Held {
   std::vector<Turn>::const_iterator begin_, end_;
 };
 
+namespace {
+
+void profiled(const Launch& launch, Args args, const std::vector<oar_tensor*>& outputs,
+              FunctionRef<void()> run) {
+  const InLayer layer(launch.layer ? launch.layer : current_layer());
+  ProfiledCall timed(*launch.op, args);
+  {
+    std::optional<ProfiledKernel> kernel;
+    if (launch.kernel) kernel.emplace(*launch.op, *launch.kernel);
+    run();
+  }
+  std::vector<Tensor> results;
+  for (oar_tensor* t : outputs) results.push_back(Tensor::share(static_cast<TensorImpl*>(t)));
+  timed.note_results(args, results);
+}
+
+}  // namespace
+
 void Instance::run_launches(WorkingSet& set, Held& held) const {
   Patience patience;
   const auto one = [&](size_t index) {
@@ -263,10 +282,9 @@ void Instance::run_launches(WorkingSet& set, Held& held) const {
     held.end_until(index);
   };
   if (profiling()) {
-    for (size_t i = 0; i < set.calls.size(); ++i) {
-      const ProfiledCall timed(*lowered_.launches[i].op, Args(set.calls[i].values));
-      one(i);
-    }
+    for (size_t i = 0; i < set.calls.size(); ++i)
+      profiled(lowered_.launches[i], Args(set.calls[i].values), set.calls[i].outputs,
+               [&] { one(i); });
     return;
   }
   size_t next = 0;

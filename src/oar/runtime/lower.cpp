@@ -195,6 +195,7 @@ void Lowering::append(const Instruction& call, const oar_kernel* kernel, const I
   made.attributes = call.attributes.clone();
   made.results = results;
   made.location = call.location;
+  made.layer = call.layer;
   made.called = call.called ? call.called : call.op->name().c_str();
 }
 
@@ -291,6 +292,7 @@ bool Lowering::emit_cluster(const Cluster& cluster, Ids& ids) {
   call.operands.push_back({Operand::List, {cluster.inputs.begin(), cluster.inputs.end()}});
   call.attributes.push(Value());
   call.location = program_.body.instructions[cluster.begin].location;
+  call.layer = program_.body.instructions[cluster.begin].layer;
   std::vector<int32_t> results;
   for (ValueId id : cluster.outputs) {
     results.push_back(fresh(program_.type_of(id)));

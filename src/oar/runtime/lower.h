@@ -34,6 +34,7 @@ struct Launch {
   Frame attributes;
   std::vector<int32_t> results;  // places
   std::string location;
+  LayerPath layer = 0;
   const char* called = nullptr;  // by the user
   double time = 0;               // estimated, in nanoseconds on one thread
   bool sums_by_threads = false;  // other bits on another number of threads

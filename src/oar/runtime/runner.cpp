@@ -7,6 +7,7 @@
 #include "oar/ops/core/launch_queue.h"
 #include "oar/ops/core/profile.h"
 #include "oar/ops/core/program_args.h"
+#include "oar/ops/core/watch.h"
 #include "oar/ops/gen/copy.h"
 #include "oar/runtime/program_device.h"
 #include "oar/tensor/hooks.h"
@@ -87,16 +88,29 @@ class Runner::Run {
         list.push_back(id == kNoValue ? Tensor() : written ? assign(at(id)) : at(id));
       args[i] = operand.kind == Operand::List ? Value(TensorList(list)) : Value(list[0]);
     }
+    const InLayer layer(instruction.layer ? instruction.layer : current_layer());
     std::optional<ProfiledCall> timed;
     if (profiling()) timed.emplace(*instruction.op, Args(args.data(), args.size()));
+    const WatchedCall watched;
     Outputs made = run_named(instruction, {args.data(), args.size()});
+    if (timed) timed->note_results({args.data(), args.size()}, {made.data(), made.size()});
     timed.reset();
+    watch_return(watched, instruction, {args.data(), args.size()}, made);
     if (is_update(*instruction.op))
       made = written_arguments(*instruction.op, {args.data(), args.size()});
     if (runner_.binder_.binds_results(index))
       runner_.binder_.bind_results(program_, index, {made.data(), made.size()}, values_);
     for (size_t i = 0; i < made.size(); ++i) at(instruction.results[i]) = std::move(made[i]);
     for (ValueId id : runner_.last_uses_[index]) at(id) = Tensor();
+  }
+
+  static void watch_return(const WatchedCall& watched, const Instruction& instruction, Args args,
+                           const Outputs& made) {
+    if (watched.is_outermost()) [[unlikely]]
+      watched.returned({.name = instruction.op->name(),
+                        .op = instruction.op,
+                        .args = args,
+                        .results = {made.data(), made.size()}});
   }
 
   // New contents may be in the memory that they are written to, or in that of another state (a
@@ -162,6 +176,8 @@ std::vector<Tensor> Runner::run_on(std::vector<Tensor> inputs) const {
   const std::optional<Device> device = device_of_run(inputs);
   const std::shared_ptr<const Instance> ready = instance_for(sizes, inputs, device);
   const LayersOff off(kDispatchMask & ~uint32_t{kProfile});
+  std::optional<timeline::Span> span;
+  if (profiling()) span.emplace(timeline::Kind::Range, timeline::kept("program " + program_.name));
   if (ready) return ready->run(std::move(inputs));
   const devices::Scope scope(device.value_or(device_));
   return Run(*this, std::move(inputs), std::move(sizes)).execute();

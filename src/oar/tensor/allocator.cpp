@@ -15,6 +15,7 @@
 #include "oar/base/error.h"
 #include "oar/base/flags.h"
 #include "oar/base/fork_mutex.h"
+#include "oar/base/timeline.h"
 #include "oar/tensor/free_ranges.h"
 
 namespace oar::cpu_allocator {
@@ -168,6 +169,12 @@ void* large_block(size_t bytes, bool from_cache) {
   return data;
 }
 
+// Costs one test while no profile keeps memory.
+void note(int64_t change, int64_t live) {
+  if (timeline::keeps_memory()) [[unlikely]]
+    timeline::add_memory(change, live);
+}
+
 [[noreturn]] void out_of_memory(size_t bytes, const char* why) {
   fail(ErrorKind::OutOfMemory,
        "cannot allocate {} bytes: {} ({} bytes are in use).\nhint: Use smaller batches, drop "
@@ -195,11 +202,13 @@ void* allocate(size_t bytes) {
   void* data = bytes >= kCachedFrom ? large_block(bytes, use_cache.get()) : exact_block(bytes);
   if (!data) give_up("the system has none left");
   raise_peak(g.peak, now);
+  note(static_cast<int64_t>(bytes), now);
   return data;
 }
 
 void free(void* data, size_t bytes) {
-  g.allocated.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+  const auto size = static_cast<int64_t>(bytes);
+  note(-size, g.allocated.fetch_sub(size, std::memory_order_relaxed) - size);
   if (bytes >= kCachedFrom) {
     // The flag may have had another value when the block was allocated.
     if (cache().give_back(data, rounded(bytes))) return;
@@ -209,7 +218,9 @@ void free(void* data, size_t bytes) {
 }
 
 void count(int64_t bytes) {
-  raise_peak(g.peak, g.allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes);
+  const int64_t now = g.allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  raise_peak(g.peak, now);
+  note(bytes, now);
 }
 
 MemoryStats stats() {

@@ -1,6 +1,6 @@
 """What ``DataLoader`` consists of, under Paddle's inner paths."""
 
-from oar.io._worker import get_worker_info
+from oar.io._worker_info import get_worker_info
 from oar.io.collate import default_collate_fn, default_convert_fn
 from oar.io.dataset import (
     ChainDataset, ComposeDataset, ConcatDataset, Dataset, IterableDataset, Subset, TensorDataset, random_split)

@@ -1,5 +1,5 @@
 """Which worker this is, under Paddle's inner path."""
 
-from oar.io._worker import get_worker_info
+from oar.io._worker_info import get_worker_info
 
 __all__ = ["get_worker_info"]

@@ -17,6 +17,8 @@ from oar.jit._interpret.attributes import Attributes
 from oar.jit._interpret.iteration import Iteration
 from oar.jit._interpret.methods import Methods
 from oar.jit._interpret.world import ABSENT, Decline, Raised
+from oar.nn import _path
+from oar.nn.layer.layers import Layer
 
 __all__ = ["Calls"]
 
@@ -68,6 +70,9 @@ class Calls(Methods, Iteration, Attributes):
         called = self.world.class_attribute(kind, "__call__")
         if isinstance(called, (types.FunctionType, _C.OpFunction)):
             self.world.own_dict(function)
+            if isinstance(function, Layer):
+                with _path.inside(function):
+                    return self.call(called, [function, *args], kwargs)
             return self.call(called, [function, *args], kwargs)
         raise Decline(f"it calls {name_of(function)}")
 

@@ -118,6 +118,6 @@ PURE: set[Any] = {
     builtins.abs, builtins.divmod, builtins.pow, builtins.round, builtins.ord, builtins.chr, builtins.bin, builtins.hex,
     builtins.oct, builtins.hash, builtins.ascii,
     *(f for f in _public(operator) if not f.__name__.startswith(("i", "set", "del")) or f.__name__ in ("index", "inv", "invert")),
-    _C.is_grad_enabled, _C.grad_state, _C.get_default_dtype, _C.get_autocast, _C.get_device, _C.is_capturing, _C.static_active,
+    _C.is_grad_enabled, _C.grad_state, _C.get_default_dtype, _C.get_autocast, _C.last_autocast_dtype, _C.get_device, _C.is_capturing, _C.static_active,
     re.compile, re.match, re.sub, re.split, re.search, re.findall, re.fullmatch,
 }

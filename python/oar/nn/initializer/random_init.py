@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import oar
 from oar._C import Tensor, ops
+from oar._framework import in_dynamic_mode
 from oar.framework.parameter import dtype_name
 from oar.nn.initializer.initializer import Initializer, calculate_gain, compute_fans
 
@@ -33,12 +35,20 @@ def _rounded(values: Tensor, dtype: Any) -> Tensor:
     return values if dtype_name(values.dtype) == dtype_name(dtype) else values.astype(dtype)
 
 
+def _program_seed() -> int:
+    """As in Paddle, a seed of the default program fixes what layers begin with in eager mode, too. 0 is the global stream."""
+    programs = sys.modules.get("oar.static.program")
+    return programs.default_main_program().random_seed if programs is not None and in_dynamic_mode() else 0
+
+
 def _uniform(shape: Sequence[int], dtype: Any, low: float, high: float) -> Tensor:
-    return _rounded(oar.uniform(list(shape), dtype=_draw_dtype(dtype), min=low, max=high), dtype)
+    return _rounded(oar.uniform(list(shape), dtype=_draw_dtype(dtype), min=low, max=high, seed=_program_seed()), dtype)
 
 
 def _normal(shape: Sequence[int], dtype: Any, mean: float, std: float) -> Tensor:
-    drawn = oar.randn(list(shape), dtype=_draw_dtype(dtype))
+    seed = _program_seed()
+    wide = _draw_dtype(dtype)
+    drawn = ops.gaussian(list(shape), seed=seed, dtype=wide) if seed else oar.randn(list(shape), dtype=wide)
     return _rounded(drawn * std + mean if mean else drawn * std, dtype)
 
 

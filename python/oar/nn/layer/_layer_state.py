@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import oar
+from oar.framework._misfits import Misfits, shape_of
 from oar.framework.parameter import dtype_name
 from oar.nn.layer._entries import LayerEntries
 
@@ -104,28 +105,37 @@ class LayerStateMixin:
                 ``use_structured_name`` is False.
 
         Returns:
-            The keys that are missing or do not fit in shape, and the keys that nothing wanted. A value
-            that is skipped is also warned of.
+            The keys that are missing or do not fit in shape, and the keys that nothing wanted. One warning
+            lists all of them.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"set_state_dict() takes a dictionary of tensors by name, as state_dict() returns, not "
                             f"{type(state_dict).__name__}.")
-        missing: list[str] = []
-        matched: set[str] = set()
-        pairs = []
-        for key, target in self._state_dict_impl(use_hook=False).items():
-            wanted = key if use_structured_name else target.name
-            problem = _misfit(wanted, target, state_dict.get(wanted))
-            if problem:
-                missing.append(wanted)
-                warnings.warn(f"Skip loading for {key}. {problem}", stacklevel=2)
-            else:
-                matched.add(wanted)
-                pairs.append((target, state_dict[wanted]))
+        misfits = self._misfits_of(state_dict, use_structured_name)
+        if misfits:
+            warnings.warn(f"[set_state_dict] the state dict does not fit {type(self).__name__}: {misfits}. What fits is loaded.",
+                          stacklevel=2)
+        wrong = {*misfits.missing, *misfits.mismatched}
+        wanted = self._wanted_state(use_structured_name)
         with oar.no_grad():
-            for target, value in pairs:
-                target.set_value(value)
-        return missing, [key for key in state_dict if key not in matched]
+            for key, target in wanted.items():
+                if key not in wrong:
+                    target.set_value(state_dict[key])
+        return [key for key in wanted if key in wrong], [key for key in state_dict if key not in wanted or key in wrong]
+
+    def _wanted_state(self, use_structured_name: bool) -> dict[str, Any]:
+        own = self._state_dict_impl(use_hook=False)
+        return own if use_structured_name else {target.name: target for target in own.values()}
+
+    def _misfits_of(self, state_dict: Mapping[str, Any], use_structured_name: bool = True) -> Misfits:
+        """What of a state dict does not fit this layer."""
+        wanted = self._wanted_state(use_structured_name)
+        problems = {key: _misfit(target, state_dict[key]) for key, target in wanted.items() if state_dict.get(key) is not None}
+        return Misfits(
+            [key for key in wanted if state_dict.get(key) is None],
+            [str(key) for key in state_dict if key not in wanted],
+            {key: problem for key, problem in problems.items() if problem},
+        )
 
     set_dict = set_state_dict
     load_dict = set_state_dict
@@ -135,10 +145,10 @@ class LayerStateMixin:
     def to(self, device: Any = None, dtype: Any = None, blocking: bool | None = None,
            non_blocking: bool | None = None) -> Any:
         """Move parameters and buffers to a device and/or cast them to ``dtype``, in place."""
+        if blocking is not None and not isinstance(blocking, bool):
+            raise AssertionError(f"[Layer.to] blocking is {blocking!r}; it must be True, False or None.")
         if device is None and dtype is None:
             return self
-        if blocking is not None and not isinstance(blocking, bool):
-            raise AssertionError("blocking must be True, False or None.")
         return self._convert(device, dtype, floating_only=False)
 
     def astype(self, dtype: Any = None) -> Any:
@@ -197,18 +207,14 @@ class LayerStateMixin:
                 own[registry] = LayerEntries(self, own[registry])
 
 
-def _misfit(key: str, target: Any, value: Any) -> str:
+def _misfit(target: Any, value: Any) -> str:
     """Why ``value`` cannot be loaded into ``target``; empty when it can."""
-    if value is None:
-        return f"{key} is not found in the provided dict."
     if isinstance(value, (dict, list)):
-        if len(value) == len(target):
-            return ""
-        return f"{key} receives the length of {len(value)}, but the expected shape is {len(target)}"
-    shape = value.shape() if callable(value.shape) else value.shape
-    if list(shape) == list(target.shape):
-        return ""
-    return f"{key} receives a shape {list(shape)}, but the expected shape is {list(target.shape)}."
+        return "" if len(value) == len(target) else f"has length {len(value)}, expected {len(target)}"
+    if not hasattr(value, "shape"):
+        return f"is a {type(value).__name__}, expected a tensor of shape {list(target.shape)}"
+    shape = shape_of(value)
+    return "" if shape == list(target.shape) else f"has shape {shape}, expected {list(target.shape)}"
 
 
 def _layer_types(excluded: Any, default: list[type]) -> list[type]:

@@ -41,6 +41,7 @@ class ModuleMethods:
     register_forward_post_hook: Any
     to: Any
     _float_to: Any
+    _misfits_of: Any
 
     _sub_layers: Any
 
@@ -132,18 +133,13 @@ class ModuleMethods:
         """Copies values into the layer. With ``strict`` all names must be the same, and nothing is copied otherwise."""
         if assign:
             raise NotImplementedError("[load_state_dict] assign=True is not available; values are copied.")
-        if strict:
-            wanted = self._state_dict_impl(use_hook=False)  # type: ignore[attr-defined]
-            missing = [key for key in wanted if key not in state_dict]
-            unexpected = [key for key in state_dict if key not in wanted]
-            if missing or unexpected:
-                raise RuntimeError(f"[load_state_dict] the names differ from those of {type(self).__name__}: "
-                                   f"missing {missing}, unexpected {unexpected}.")
+        misfits = self._misfits_of(state_dict)
+        if strict and misfits:
+            raise RuntimeError(f"[load_state_dict] the state dict does not fit {type(self).__name__}: {misfits}. Nothing was loaded. "
+                               "Build the network as it was when the state was saved, or pass strict=False to load what fits.")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is missing is returned, or raised
+            warnings.simplefilter("ignore")  # what is missing is returned
             missing, unexpected = self.set_state_dict(state_dict)
-        if strict and missing:
-            raise RuntimeError(f"[load_state_dict] the shapes of {missing} do not fit.")
         return LoadedKeys(missing, unexpected)
 
     def register_forward_hook(

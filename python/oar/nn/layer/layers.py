@@ -16,6 +16,7 @@ from oar.framework import unique_name
 from oar.framework.mode import in_declarative_mode, in_to_static_mode  # noqa: F401
 from oar.framework.param_attr import ParamAttr
 from oar.framework.parameter import Parameter, make_parameter
+from oar.nn import _path
 from oar.nn.layer._layer_state import LayerStateMixin
 from oar.nn.layer._entries import LayerEntries
 from oar.nn.layer._module_methods import ModuleMethods
@@ -26,6 +27,8 @@ _WORD_START = re.compile("(.)([A-Z][a-z]+)")
 _CAMEL = re.compile("([a-z])([A-Z])")
 _NOT_READY = "super().__init__() should be called first"
 _NOTHING: Any = object()
+_watched = False  # whether the path of the layer that runs is kept
+_path.watched_globals(globals())
 
 
 def _convert_camel_to_snake(name: str) -> str:
@@ -119,8 +122,14 @@ class Layer(LayerStateMixin, ModuleMethods):
 
     def __call__(self, first: Any = _NOTHING, /, *inputs: Any, **kwargs: Any) -> Any:
         # The usual call, with one argument and no hooks, packs no arguments: it takes two thirds of the time.
-        if inputs or kwargs or self._forward_pre_hooks or self._forward_post_hooks or first is _NOTHING:
+        if inputs or kwargs or self._forward_pre_hooks or self._forward_post_hooks or first is _NOTHING or _watched:
             inputs = inputs if first is _NOTHING else (first, *inputs)
+            if _watched:
+                _path.enter(self)
+                try:
+                    return self._call_with_hooks(inputs, kwargs)
+                finally:
+                    _path.leave()
             return self._call_with_hooks(inputs, kwargs)
         return self.forward(first)
 
@@ -260,10 +269,10 @@ class Layer(LayerStateMixin, ModuleMethods):
 
     def _check_name(self, kind: str, name: Any, registry: dict) -> None:
         if not isinstance(name, str):
-            raise TypeError(f"The name of a {kind} should be a string, but received {type(name).__name__}.")
+            raise TypeError(f"The name of {kind} should be a string, but received {type(name).__name__}.")
         if "." in name or name == "":
             problem = "be empty" if name == "" else f"contain '.', as {name!r} does"
-            raise KeyError(f"The name of a {kind} cannot {problem}.")
+            raise KeyError(f"The name of {kind} cannot {problem}.")
         if name not in registry and hasattr(self, name):
             raise KeyError(f"The {kind} '{name}' cannot be added: the layer already has that attribute.")
 

@@ -25,6 +25,7 @@ from oar.static.nn.sequences import (
     sequence_pool,
     sequence_softmax,
 )
+from oar.static.nn import sequence_lod  # noqa: F401, I001  (paddle.static.nn.sequence_lod needs no import of its own)
 
 __all__ = [
     "batch_norm",

@@ -171,6 +171,8 @@ def sparse_embedding(
         (2, 4)
         >>> oar.disable_static()
     """
+    if 0 in input.shape:
+        raise ValueError(f"[sparse_embedding] input has shape {list(input.shape)}; it must have elements.")
     if entry is not None:
         raise ValueError("[sparse_embedding] entry is for tables of parameter servers, which there are none of.")
     return embedding(input, size, False, False, padding_idx, param_attr, dtype)

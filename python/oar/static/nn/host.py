@@ -53,8 +53,9 @@ def _host_op(function: Callable, operands: list[Tensor], shapes: list[list[Any]]
              vjp: Callable | None = None) -> list[Tensor]:
     """Calls ``function(*tensors)`` at every run; its results have these shapes and dtypes."""
     name = f"host_call_{next(_numbers)}"
-    results = ", ".join(["Tensor"] * len(shapes))
-    schema = f"{name}(Tensor[] x) -> {results if len(shapes) == 1 else f'({results})'}"
+    named = ["out"] if len(shapes) == 1 else [f"out{i}" for i in range(len(shapes))]
+    results = "Tensor" if len(shapes) == 1 else f"({', '.join(f'Tensor {result}' for result in named)})"
+    schema = f"{name}(Tensor[] x) -> {results}"
 
     def compute(x: list[Tensor]) -> list[Tensor]:
         made = function(*x)
@@ -68,7 +69,7 @@ def _host_op(function: Callable, operands: list[Tensor], shapes: list[list[Any]]
 
     # A rule in any case: an op without one is expanded into its parts, and Python code has none.
     op = _C.register_op(schema, "Python code called at every run.", compute, _inference(operands, shapes, dtypes),
-                        vjp or refuse, "x out" if vjp else "", None, None,
+                        vjp or refuse, " ".join(["x", *named]) if vjp else "", None, None,
                         _TRAITS)
     made = op(operands)
     return list(made) if isinstance(made, (list, tuple)) else [made]

@@ -9,6 +9,7 @@
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/ir/region.h"
+#include "oar/ops/gen/copy.h"
 
 namespace oar {
 namespace {
@@ -171,6 +172,10 @@ std::vector<Tensor> Builder::named() const {
   return handles([](const Tensor& t) { return !name_of(t).empty(); });
 }
 
+std::vector<Tensor> Builder::held() const {
+  return handles([](const Tensor& t) { return t->python != nullptr; });
+}
+
 std::vector<Tensor> Builder::trained_variables() const {
   return handles([](const Tensor& t) { return t.has(kPersistable) && t.has(kRecording); });
 }
@@ -228,57 +233,95 @@ bool Builder::is_late(const Tensor& t) {
   return false;
 }
 
+std::vector<bool> Builder::calls_between(const std::vector<Tensor>& sources,
+                                         const std::vector<Tensor>& targets, bool random) {
+  const std::vector<Instruction>& calls = program_.body.instructions;
+  std::vector<bool> depends(program_.values.size(), false), needed(program_.values.size(), false);
+  for (const Tensor& t : sources) depends[static_cast<size_t>(value_of(t))] = true;
+  for (const Tensor& t : targets) needed[static_cast<size_t>(value_of(t))] = true;
+  const auto repeatable = [&](const Instruction& call) {
+    if (is_update(*call.op)) return false;
+    const bool draws = call.op->has(Trait::Random) && !call.op->has(Trait::DataDependent);
+    return is_pure(call) || (random && draws);
+  };
+  std::vector<bool> repeated(calls.size(), false);
+  for (size_t i = 0; i < calls.size(); ++i) {
+    if (!repeatable(calls[i])) continue;
+    for_each_operand(calls[i], [&](ValueId id) {
+      repeated[i] = repeated[i] || depends[static_cast<size_t>(id)];
+    });
+    for (ValueId id : calls[i].results)
+      if (repeated[i]) depends[static_cast<size_t>(id)] = true;
+  }
+  for (size_t i = calls.size(); i-- > 0;) {
+    bool wanted = false;
+    for (ValueId id : calls[i].results) wanted |= needed[static_cast<size_t>(id)];
+    repeated[i] = repeated[i] && wanted;
+    if (repeated[i])
+      for_each_operand(calls[i], [&](ValueId id) { needed[static_cast<size_t>(id)] = true; });
+  }
+  return repeated;
+}
+
+Frame Builder::frame_of(const Instruction& instruction,
+                        const std::unordered_map<ValueId, Tensor>& now, bool as_recorded) {
+  return with_operands(instruction.attributes.clone(), instruction, [&](size_t, ValueId id) {
+    const auto it = now.find(id);
+    if (it == now.end()) return make_tensor(id);
+    const DType recorded = program_.type_of(id).dtype;
+    return as_recorded && it->second.dtype() != recorded ? cast(it->second, recorded) : it->second;
+  });
+}
+
 Builder::Taped Builder::taped(const std::vector<Tensor>& sources,
                               const std::vector<Tensor>& targets) {
   const Scope scope(*this);
   const GradMode on(true);
-  const size_t count = program_.body.instructions.size(), values = program_.values.size();
   std::unordered_map<ValueId, Tensor> now;
-  std::vector<bool> depends(values, false), needed(values, false);
-  std::vector<ValueId> from, to;
-  for (const Tensor& t : sources) {
-    from.push_back(value_of(t));
-    depends[static_cast<size_t>(from.back())] = true;
-    now[from.back()] = t;
-  }
-  for (const Tensor& t : targets) {
-    to.push_back(value_of(t));
-    needed[static_cast<size_t>(to.back())] = true;
-  }
-  std::vector<bool> repeated(count, false);
-  for (size_t i = 0; i < count; ++i) {
-    const Instruction& instruction = program_.body.instructions[i];
-    if (is_update(*instruction.op) || !is_pure(instruction)) continue;
-    for_each_operand(instruction, [&](ValueId id) {
-      repeated[i] = repeated[i] || depends[static_cast<size_t>(id)];
-    });
-    for (ValueId id : instruction.results)
-      if (repeated[i]) depends[static_cast<size_t>(id)] = true;
-  }
-  for (size_t i = count; i-- > 0;) {
-    const Instruction& instruction = program_.body.instructions[i];
-    bool wanted = false;
-    for (ValueId id : instruction.results) wanted |= needed[static_cast<size_t>(id)];
-    repeated[i] = repeated[i] && wanted;
-    if (repeated[i])
-      for_each_operand(instruction, [&](ValueId id) { needed[static_cast<size_t>(id)] = true; });
-  }
-  for (size_t i = 0; i < count; ++i) {
+  for (const Tensor& t : sources) now[value_of(t)] = t;
+  const std::vector<bool> repeated = calls_between(sources, targets, false);
+  for (size_t i = 0; i < repeated.size(); ++i) {
     if (!repeated[i]) continue;
     const Instruction instruction = program_.body.instructions[i];  // the list grows below
-    const Frame frame =
-        with_operands(instruction.attributes.clone(), instruction, [&](size_t, ValueId id) {
-          const auto it = now.find(id);
-          return it == now.end() ? make_tensor(id) : it->second;
-        });
+    const Frame frame = frame_of(instruction, now, false);
     const Outputs made = call_below_casts(*instruction.op, frame.args());
     for (size_t k = 0; k < made.size(); ++k) now[instruction.results[k]] = made[k];
   }
   Taped taped;
-  for (size_t i = 0; i < sources.size(); ++i) taped.sources.push_back(now[from[i]]);
-  for (size_t i = 0; i < targets.size(); ++i)
-    taped.targets.push_back(now.contains(to[i]) ? now[to[i]] : targets[i]);
+  for (const Tensor& t : sources) taped.sources.push_back(now[value_of(t)]);
+  for (const Tensor& t : targets)
+    taped.targets.push_back(now.contains(value_of(t)) ? now[value_of(t)] : t);
   return taped;
+}
+
+std::vector<Tensor> Builder::cast_again(const std::vector<Tensor>& sources,
+                                        const std::vector<Tensor>& replaced,
+                                        const std::vector<Tensor>& targets,
+                                        const std::vector<std::pair<size_t, size_t>>& ranges) {
+  const Scope scope(*this);
+  std::unordered_map<ValueId, Tensor> now;
+  for (size_t i = 0; i < sources.size(); ++i) now[value_of(sources[i])] = replaced[i];
+  const std::vector<bool> repeated = calls_between(sources, targets, true);
+  const auto keeps_types = [&](size_t i, const Instruction& call) {
+    // A branch or loop has the types of its program.
+    for (const Parameter& p : call.op->schema().parameters)
+      if (p.type == ArgType::Program) return true;
+    return std::none_of(ranges.begin(), ranges.end(),
+                        [&](const auto& r) { return r.first <= i && i < r.second; });
+  };
+  for (size_t i = 0; i < repeated.size(); ++i) {
+    if (!repeated[i]) continue;
+    const Instruction instruction = program_.body.instructions[i];  // the list grows below
+    const bool kept = keeps_types(i, instruction);
+    const Frame frame = frame_of(instruction, now, kept);
+    const Outputs made = kept ? call_below_casts(*instruction.op, frame.args())
+                              : dispatch(*instruction.op, frame.args());
+    for (size_t k = 0; k < made.size(); ++k) now[instruction.results[k]] = made[k];
+  }
+  std::vector<Tensor> results;
+  for (const Tensor& t : targets)
+    results.push_back(now.contains(value_of(t)) ? now[value_of(t)] : t);
+  return results;
 }
 
 void Builder::begin(Role role) {

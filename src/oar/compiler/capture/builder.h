@@ -52,6 +52,12 @@ class Builder : public Capture {
   // The calls between sources and targets once more, this time with the tape. (Passes merge the two
   // copies.)
   Taped taped(const std::vector<Tensor>& sources, const std::vector<Tensor>& targets);
+  // The calls between sources and targets once more, with `replaced` in place of the sources, cast as the thread's
+  // autocast says. Calls outside of `ranges` of instructions keep their dtypes.
+  std::vector<Tensor> cast_again(const std::vector<Tensor>& sources,
+                                 const std::vector<Tensor>& replaced,
+                                 const std::vector<Tensor>& targets,
+                                 const std::vector<std::pair<size_t, size_t>>& ranges);
 
   // Increases with every change that affects a draft.
   uint64_t version() const;
@@ -79,10 +85,19 @@ class Builder : public Capture {
   std::vector<Constant> constants() const;
   // The handles that have names, in the order of their creation.
   std::vector<Tensor> named() const;
+  // … that the host language has an object for.
+  std::vector<Tensor> held() const;
   // … that are persistable and require a gradient.
   std::vector<Tensor> trained_variables() const;
 
  private:
+  // By instruction: does it lead from sources to targets, and can it be repeated? `random`: calls that draw numbers can.
+  std::vector<bool> calls_between(const std::vector<Tensor>& sources,
+                                  const std::vector<Tensor>& targets, bool random);
+  // The arguments of a call with the values that are new; `as_recorded`: in the dtypes that the program says.
+  Frame frame_of(const Instruction& instruction, const std::unordered_map<ValueId, Tensor>& now,
+                 bool as_recorded);
+
   struct Slot {
     std::string name;
     ValueId value;  // its content when a run starts

@@ -203,6 +203,7 @@ Outputs Capture::record(const Op& op, Args args) {
     outputs.push_back(make_tensor(id));
   }
   instruction.location = users_line();
+  instruction.layer = current_layer();
   instruction.called = t_called_name;
   if (flow()) go_on_flowing(instruction);
   program_.body.instructions.push_back(std::move(instruction));

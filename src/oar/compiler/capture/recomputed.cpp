@@ -41,13 +41,13 @@ std::set<size_t> calls_to_repeat(const RecomputedValues& values, const Program& 
 
 RecomputedBlock::RecomputedBlock(Capture& capture)
     : hook_(
-          [values = std::make_shared<RecomputedValues>(RecomputedValues{
-               .capture = capture.serial(),
-               .first = capture.so_far().body.instructions.size(),
-               .scanned = capture.so_far().body.instructions.size(),
-               .makers = {},
-               .again = {},
-               .marked = {}})](const Tensor& saved) -> UnpackHook {
+          [values = std::make_shared<RecomputedValues>(
+               RecomputedValues{.capture = capture.serial(),
+                                .first = capture.so_far().body.instructions.size(),
+                                .scanned = capture.so_far().body.instructions.size(),
+                                .makers = {},
+                                .again = {},
+                                .marked = {}})](const Tensor& saved) -> UnpackHook {
             Capture* const now = Capture::current();
             if (!now || now->serial() != values->capture) return {};  // inside of a branch or loop
             scan(*values, now->so_far());
@@ -84,9 +84,8 @@ Tensor Capture::recomputed(RecomputedValues& values, ValueId wanted) {
   };
   for (size_t index : calls_to_repeat(values, program_, wanted)) {
     const Instruction call = program_.body.instructions[index];  // recording appends to the list
-    const Frame frame =
-        with_operands(call.attributes.clone(), call,
-                      [&](size_t, ValueId id) { return in_backward(id); });
+    const Frame frame = with_operands(call.attributes.clone(), call,
+                                      [&](size_t, ValueId id) { return in_backward(id); });
     const Outputs made = record(*call.op, frame.args());
     for (size_t i = 0; i < made.size(); ++i) values.again[call.results[i]] = value_of(made[i]);
   }

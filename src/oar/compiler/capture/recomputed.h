@@ -14,9 +14,9 @@ class Capture;
 
 // What the derivative reads instead of the values of a block.
 struct RecomputedValues {
-  uint64_t capture = 0;  // serial number
-  size_t first = 0;      // the first call of the block
-  size_t scanned = 0;    // the calls before it are in `makers`
+  uint64_t capture = 0;                        // serial number
+  size_t first = 0;                            // the first call of the block
+  size_t scanned = 0;                          // the calls before it are in `makers`
   std::unordered_map<ValueId, size_t> makers;  // the calls of the block that can be repeated
   std::unordered_map<ValueId, ValueId> again;  // results of repeated calls
   std::unordered_map<ValueId, ValueId> marked;

@@ -121,6 +121,7 @@ NewCall::NewCall(const Op& op, ValueId result) {
 NewCall::NewCall(const Op& op, const Instruction& replaced) : NewCall(op, kNoValue) {
   call_.results = replaced.results;
   call_.location = replaced.location;
+  call_.layer = replaced.layer;
   call_.called = replaced.called;
 }
 

@@ -60,6 +60,7 @@ std::optional<Program> parts_of(const Program& program, const Instruction& call,
     if (!can_be_laid_out(seen(value.type))) return std::nullopt;
   for (Instruction& part : inner.body.instructions) {
     part.location = call.location;
+    part.layer = call.layer;
     part.called = call.called ? call.called : call.op->name().c_str();
   }
   optimise(inner);

@@ -9,6 +9,7 @@
 #include "oar/base/interrupt.h"
 #include "oar/base/scope_guard.h"
 #include "oar/device/generator.h"
+#include "oar/ops/core/profile.h"
 #include "oar/ops/core/run.h"
 #include "oar/runtime/instance.h"
 #include "oar/tensor/exposed.h"
@@ -161,8 +162,7 @@ class SegmentQueue::Busy {
 // ---- the queue ---------------------------------------------------------------------------------
 
 bool SegmentQueue::may_wait(const Op& op, Args args, const Outputs& outputs) const {
-  const bool profiled = (t_layers.on & ~t_layers.off & kProfile) != 0;
-  if (watches_ops() || profiled || op.has(Trait::DataDependent)) return false;
+  if (watches_ops() || profiling() || op.has(Trait::DataDependent)) return false;
   bool plain = true;
   for (const Value& v : args) plain &= v.tag <= OAR_TAG_DTYPE;  // no functions
   for (const Tensor& t : outputs) plain &= t.is_dense();

@@ -9,15 +9,24 @@
 
 namespace OAR_API oar {
 
+// OD: only ops that gain from the low type compute in it, all others in float32.
+// O1: those that gain in the low type, delicate ones in float32, the rest in the types of their operands.
+// O2: as O1, but delicate ops follow their operands too: parameters are in the low type already.
+enum class AutocastLevel : uint8_t { OD, O1, O2 };
+
 struct AutocastState {
   bool enabled = false;
   DType dtype = DType::BFloat16;
   // Ops whose record is overridden: to the low type, to float32.
   std::vector<std::string> low, full;
+  AutocastLevel level = AutocastLevel::O1;
+  bool promote = true;  // false, at O2: what is not in `full` computes in the low type
 };
 
 void install_autocast_layer();
 const AutocastState& autocast_state();
+// The dtype of this thread's last state that was enabled; float32 before the first. It tells what a loss was computed in.
+DType last_autocast_dtype();
 
 // While alive, calls of this thread are cast (or, if disabled, not).
 class AutocastScope {

@@ -1,84 +1,73 @@
 #include "oar/ops/core/profile.h"
 
 #include <atomic>
-#include <chrono>
-#include <mutex>
 
-#include "oar/base/fork_mutex.h"
+#include "oar/ops/core/watch.h"
 
 namespace oar {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+std::atomic<bool> g_shapes{true};
+std::atomic<decltype(ProfileOptions::flops)> g_flops{nullptr};
 
-struct Profile {
-  ForkMutex mutex;
-  std::vector<ProfileEvent> events;
-  Clock::time_point start;
-  bool shapes = true;
-};
-Profile& profile() {
-  static Profile* instance = new Profile;
-  return *instance;
-}
-
-std::atomic<uint32_t> g_threads{0};
-thread_local uint32_t t_thread = g_threads.fetch_add(1);
-thread_local uint32_t t_depth = 0;
-
-int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - profile().start)
-      .count();
-}
-
-std::string operands_of(Args args) {
+const char* operands_of(Args args) {
   std::string text;
   for_each_tensor(args,
                   [&](const Tensor& t) { text += (text.empty() ? "" : ", ") + t.describe(); });
-  return text;
+  return timeline::kept(text);
 }
 
-Outputs profile_layer(const Op& op, Args args) {
-  const ProfiledCall timed(op, args);
-  return proceed(op, args, below(kProfile));
+void stop_this_thread() {
+  t_profiled = false;
+  if (!watching()) t_layers.on &= ~uint32_t{kProfile};
 }
 
 }  // namespace
 
-ProfiledCall::ProfiledCall(const Op& op, Args args)
-    : event_{&op,      now(),     0,
-             t_thread, t_depth++, profile().shapes ? operands_of(args) : std::string()} {}
-
-ProfiledCall::~ProfiledCall() {
-  --t_depth;
-  event_.end_ns = now();
-  std::lock_guard lock(profile().mutex);
-  profile().events.push_back(std::move(event_));
+Outputs profile_layer(const Op& op, Args args) {
+  if (!timeline::is_running()) {  // it was stopped by another thread
+    stop_this_thread();
+    return proceed(op, args, below(kProfile));
+  }
+  ProfiledCall timed(op, args);
+  Outputs outputs = proceed(op, args, below(kProfile));
+  timed.note_results(args, {outputs.data(), outputs.size()});
+  return outputs;
 }
+
+ProfiledCall::ProfiledCall(const Op& op, Args args)
+    : span_(timeline::Kind::Op, op.name().c_str()), op_(op) {
+  ++timeline::depth();
+  if (g_shapes.load(std::memory_order_relaxed)) span_.event.operands = operands_of(args);
+}
+
+void ProfiledCall::note_results(Args args, TensorList results) {
+  if (const auto flops = g_flops.load(std::memory_order_relaxed))
+    span_.event.flops = flops(op_, args, results);
+}
+
+// A device's kernels of different ops may have the same name.
+ProfiledKernel::ProfiledKernel(const Op& op, const oar_kernel& kernel)
+    : span_(timeline::Kind::Kernel, timeline::kept(format("{} ({})", op.name(), kernel.name))) {}
 
 void install_profile_layer() { install_layer(kProfile, profile_layer); }
 
-void profile_this_thread(bool on) {
-  if (on)
-    t_layers.on |= kProfile;
-  else
-    t_layers.on &= ~uint32_t{kProfile};
+void profile_this_thread() {
+  if (!timeline::is_running()) return;
+  t_profiled = true;
+  t_layers.on |= kProfile;
 }
 
-void start_profile(bool record_shapes) {
-  {
-    std::lock_guard lock(profile().mutex);
-    profile().events.clear();
-    profile().start = Clock::now();
-    profile().shapes = record_shapes;
-  }
-  profile_this_thread(true);
+void start_profile(const ProfileOptions& options) {
+  g_shapes = options.shapes;
+  g_flops = options.flops;
+  timeline::start(options.memory, options.most_events);
+  profile_this_thread();
 }
 
-std::vector<ProfileEvent> stop_profile() {
-  profile_this_thread(false);
-  std::lock_guard lock(profile().mutex);
-  return std::exchange(profile().events, {});
+timeline::Recording stop_profile() {
+  stop_this_thread();
+  return timeline::stop();
 }
 
 }  // namespace oar

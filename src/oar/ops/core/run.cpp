@@ -5,6 +5,8 @@
 #include "oar/base/flags.h"
 #include "oar/device/device.h"
 #include "oar/ops/core/launch_queue.h"
+#include "oar/ops/core/profile.h"
+#include "oar/ops/core/watch.h"
 #include "oar/ops/gen/copy.h"
 #include "oar/tensor/byte_count.h"
 #include "oar/tensor/hooks.h"
@@ -27,12 +29,19 @@ KernelCall call_on(Args args, const SmallVector<oar_tensor*, 4>& outputs, Device
   return call;
 }
 
-void run_accepted(const oar_kernel& kernel, KernelCall& call) {
+void run_untimed(const oar_kernel& kernel, KernelCall& call) {
   if (!kernel.prepare) [[likely]]
     return check_status(kernel.run(&call), {});
   const PlanPtr plan = prepare_plan(kernel, call);
   call.plan = plan.get();
   check_status(kernel.run(&call), {});
+}
+
+void run_accepted(const Op& op, const oar_kernel& kernel, KernelCall& call) {
+  if (!profiling()) [[likely]]
+    return run_untimed(kernel, call);
+  const ProfiledKernel timed(op, kernel);
+  run_untimed(kernel, call);
 }
 
 // Builds the ABI's call around arguments and outputs and tries the candidates in order. False where
@@ -55,7 +64,7 @@ bool run_kernel(const Op& op, Args args, Outputs& outputs, Device device, std::s
     if (const QueueHooks* hooks = queue_hooks()) [[unlikely]]
       hooks->before_launch(op, args);
     if (trace) std::fprintf(stderr, "dispatch: %s: %s\n", op.name().c_str(), kernel->name);
-    run_accepted(*kernel, call);
+    run_accepted(op, *kernel, call);
     return true;
   }
   if (trace && op.def().decompose)
@@ -230,7 +239,7 @@ void launch(const Op& op, const oar_kernel& kernel, Args args, const Outputs& ou
   for (const Tensor& t : outputs) raw.push_back(t.impl());
   KernelCall call = call_on(args, raw, device);
   call.context = kernel.context;
-  run_accepted(kernel, call);
+  run_accepted(op, kernel, call);
 }
 
 std::optional<Device> moved_to(const Op& op, Args args) {
@@ -428,7 +437,7 @@ Outputs run_op(const Op& op, Args args) {
     return decomposed(op, args, device);
   }
   static const FlagHandle<bool> check_nan("check_nan_inf");
-  if (check_nan.get()) [[unlikely]]
+  if (check_nan.get() && !watching()) [[unlikely]]  // a watcher decides itself
     check_finite(op, outputs);
   return outputs;
 }
@@ -438,10 +447,12 @@ void check_finite(const Op& op, const Outputs& outputs) {
   for (const Tensor& t : outputs) {
     if (!is_differentiable(t.dtype()) || !t.device().is_cpu()) continue;
     for (const std::complex<double>& v : t.to_vector<std::complex<double>>())
-      user_check(std::isfinite(v.real()) && std::isfinite(v.imag()), ErrorKind::Runtime,
-                 "the result of {} ({}) holds NaN or infinity.\nhint: The flag check_nan_inf turns "
-                 "this check on.",
-                 op.name(), t.describe());
+      user_check(
+          std::isfinite(v.real()) && std::isfinite(v.imag()), ErrorKind::Runtime,
+          "the result of {} ({}) holds NaN or infinity{}{}.\nhint: The flag check_nan_inf turns "
+          "this check on.",
+          op.name(), t.describe(), current_layer() ? ", in the layer " : "",
+          to_string(current_layer()));
   }
 }
 }  // namespace

@@ -280,6 +280,9 @@ constexpr double kTanhScale = std::numbers::inv_sqrtpi * std::numbers::sqrt2;  /
 
 constexpr double kTanhCubic = 0.044715;
 
+// Beyond it the slope of the form with a tanh is 0 or 1 in every dtype, and squares may overflow.
+constexpr double kTanhFar = 22;
+
 const OpDef gelu_op = {
     .schema = "gelu(Tensor x, bool approximate = False) -> Tensor",
     .brief = "x times the normal distribution function of x, exactly or by tanh.",
@@ -310,27 +313,28 @@ const OpDef gelu_grad_op = {
     .brief = "The derivative of gelu at x, times grad.",
     .infer = infer::same_as_first,
     .decompose = [](const args::gelu_grad& a) -> Made {
-      const Tensor square = a.x * a.x;
       if (!a.approximate) {
+        const Tensor square = a.x * a.x;
         const Tensor distribution = 0.5 * (1 + erf(a.x * (std::numbers::sqrt2 / 2)));
         const Tensor density = exp(square * -0.5) * (kTanhScale / 2);
         return a.grad * (distribution + a.x * density);
       }
-      const Tensor t = tanh(a.x * (1 + square * kTanhCubic) * kTanhScale);
+      const Tensor x = clip(a.x, Scalar(-kTanhFar), Scalar(kTanhFar)), square = x * x;
+      const Tensor t = tanh(x * (1 + square * kTanhCubic) * kTanhScale);
       const Tensor slope = (1 + square * (3 * kTanhCubic)) * kTanhScale;
-      return a.grad * (0.5 * (1 + t) + 0.5 * a.x * (1 - t * t) * slope);
+      return a.grad * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * slope);
     },
     .scalar =
-        "t = tanh(sqrt(2 / pi) * (x + 0.044715 * x * x * x)); slope = sqrt(2 / pi) * (1 + "
-        "0.134145 * x * x); grad * (approximate ? 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * "
+        "v = min(max(x, -22), 22); t = tanh(sqrt(2 / pi) * (v + 0.044715 * v * v * v)); slope = "
+        "sqrt(2 / pi) * (1 + 0.134145 * v * v); grad * (approximate ? 0.5 * (1 + t) + 0.5 * v * (1 - t * t) * "
         "slope : 0.5 * (1 + erf(x / sqrt(2))) + x * exp(-0.5 * x * x) / sqrt(2 * pi))",
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float",
     .numpy =
-        "(lambda t: grad * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * np.sqrt(2 / np.pi) * "
-        "(1 + 3 * 0.044715 * x**2)))(np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) "
-        "if approximate else "
+        "(lambda v, t: grad * (0.5 * (1 + t) + 0.5 * v * (1 - t * t) * np.sqrt(2 / np.pi) * "
+        "(1 + 3 * 0.044715 * v**2)))(np.clip(x, -22, 22), np.tanh(np.sqrt(2 / np.pi) * "
+        "(np.clip(x, -22, 22) + 0.044715 * np.clip(x, -22, 22)**3))) if approximate else "
         "grad * (0.5 * (1 + sp.erf(x / np.sqrt(2))) + x * np.exp(-x * x / 2) / np.sqrt(2 * np.pi))",
     .samples = [] { return samples::binary().add(t({4, 7}), t({4, 7}), true); },
 };

@@ -322,14 +322,17 @@ const OpDef take_along_axis_op = {
       return take_along(broadcast_to(a.arr, beside(a.arr, a.indices, axis)),
                         broadcast_to(a.indices, beside(a.indices, a.arr, axis)), axis);
     },
-    .numpy = "np.take_along_axis(arr, indices, axis)",
+    .numpy =
+        "np.take_along_axis(arr if broadcast else arr[tuple(slice(None if i == axis % arr.ndim else n) "
+        "for i, n in enumerate(indices.shape))], indices, axis)",
     .samples =
         [] {
           return Samples()
               .add(t({3, 4}), ints(-4, 4, {3, 2}), 1)
               .add(t({3, 4}), ints(0, 4, {1, 2}), -1)
               .add(t({1, 4}), ints(0, 4, {3, 2}), 1)
-              .add(t({4}), ints(0, 4, {6}), 0);
+              .add(t({4}), ints(0, 4, {6}), 0)
+              .add(t({3, 4, 2}), ints(0, 4, {2, 5, 1}), 1, false);
         },
     .python = "oar Tensor",
     .onnx = "GatherElements",

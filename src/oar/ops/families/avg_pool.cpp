@@ -53,7 +53,7 @@ const OpDef avg_pool_op = {
     .dtypes = "float complex",
     .numpy =
         "(lambda f, w: (lambda o: np.moveaxis(o, 1, -1) if channels_last else o)(np.moveaxis(np.array([f[(..., "
-        "*[slice(max(a, 0), min(b, n)) for a, b, n, e in t])].sum(tuple(range(2, f.ndim))) / (divisor or "
+        "*[slice(max(a, 0), max(min(b, n), 0)) for a, b, n, e in t])].sum(tuple(range(2, f.ndim))) / (divisor or "
         "math.prod((min(b, n) - max(a, 0)) if exclusive else min(b, e) - a for a, b, n, e in t)) for i in "
         "np.ndindex(*[len(l) for l in w]) for t in [[l[c] for l, c in zip(w, i)]]], f.dtype).reshape(*[len(l) for "
         "l in w], *f.shape[:2]), (-2, -1), (0, 1))))(np.moveaxis(x, -1, 1) if channels_last else x, [[(i * s - a, "
@@ -74,8 +74,6 @@ const OpDef avg_pool_op = {
                    IntVector{1, 0, 0, 0, 0, 1})
               .add(t({1, 3, 3, 2, 2}), IntVector{2, 2, 1}, IntVector{1, 1, 1},
                    IntVector{0, 1, 0, 0, 0, 0}, false, false, std::nullopt, true)
-              .add(t({1, 2, 5, 6}), IntVector{7, 7}, IntVector{7, 7}, IntVector{0, 0, 0, 0}, false,
-                   false)
               .add(t({0, 2, 4, 4}), IntVector{2, 2}, IntVector{2, 2}, IntVector{0, 0, 0, 0});
         },
     .onnx = "AveragePool",
@@ -165,7 +163,7 @@ const OpDef adaptive_avg_pool_op = {
     .dtypes = "float complex",
     .numpy =
         "(lambda f, w: (lambda o: np.moveaxis(o, 1, -1) if channels_last else o)(np.moveaxis(np.array([f[(..., "
-        "*[slice(max(a, 0), min(b, n)) for a, b, n, e in t])].sum(tuple(range(2, f.ndim))) / math.prod(b - a for "
+        "*[slice(max(a, 0), max(min(b, n), 0)) for a, b, n, e in t])].sum(tuple(range(2, f.ndim))) / math.prod(b - a for "
         "a, b, n, e in t) for i in np.ndindex(*[len(l) for l in w]) for t in [[l[c] for l, c in zip(w, i)]]], "
         "f.dtype).reshape(*[len(l) for l in w], *f.shape[:2]), (-2, -1), (0, 1))))(np.moveaxis(x, -1, 1) if "
         "channels_last else x, [[(i * n // m, -(-(i + 1) * n // m), n, n) for i in range(m)] for n, m in "

@@ -163,7 +163,6 @@ const OpDef batch_norm_train_op = {
                  .gradient = "batch_norm_train_grad"},
     .dtypes = "float",
     .promotes = "x",
-    .amp = Amp::Full,
     .numpy =
         "(lambda ax, k: (lambda m, v: (np.maximum((x - m) / np.sqrt(v + epsilon) * (1 if weight is "
         "None else weight.reshape(k)) + (0 if bias is None else bias.reshape(k)), 0 if relu else "
@@ -296,7 +295,7 @@ const OpDef batch_norm_op = {
       return out;
     },
     .dtypes = "float",
-    .amp = Amp::Full,
+    .promotes = "x",
     .numpy =
         "[(x - (np.mean(x, ax, keepdims=True) if own else running_mean.reshape(k))) / "
         "np.sqrt((np.var(x, ax, keepdims=True) if own else running_var.reshape(k)) + epsilon) * "

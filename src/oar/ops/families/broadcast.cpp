@@ -15,6 +15,28 @@
 namespace oar {
 namespace {
 
+// The axes that broadcasting from `shape` to that of x had stretched or added.
+SmallVector<int64_t, 6> stretched_axes(const Tensor& x, Dims shape) {
+  const auto refuse = [&] {
+    fail(ErrorKind::InvalidArgument,
+         "a tensor of shape {} cannot be summed to shape {}.\nhint: Sizes must be equal from the "
+         "right, or 1 in the shape.",
+         to_string(x.dims()), to_string(shape));
+  };
+  const int64_t added = x.rank() - static_cast<int64_t>(shape.size());
+  if (added < 0) refuse();
+  SmallVector<int64_t, 6> axes;
+  for (int64_t i = 0; i < x.rank(); ++i) {
+    if (i >= added) {
+      const Dim size = shape[static_cast<size_t>(i - added)];
+      if (same(size, x.dim(i))) continue;
+      if (!same(size, Dim(1))) refuse();
+    }
+    axes.push_back(i);
+  }
+  return axes;
+}
+
 const OpDef broadcast_to_op = {
     .schema = "broadcast_to(Tensor(a) x, shape shape) -> Tensor(a)",
     .brief =
@@ -61,11 +83,7 @@ const OpDef sum_to_op = {
     .brief =
         "Sums the axes that broadcasting from `shape` had stretched: the reverse of broadcast_to.",
     .decompose = [](const args::sum_to& a) -> Made {
-      SmallVector<int64_t, 6> axes;
-      const int64_t added = a.x.rank() - static_cast<int64_t>(a.shape.size());
-      for (int64_t i = 0; i < a.x.rank(); ++i)
-        if (i < added || !same(a.shape[static_cast<size_t>(i - added)], a.x.dim(i)))
-          axes.push_back(i);
+      const SmallVector<int64_t, 6> axes = stretched_axes(a.x, a.shape);
       if (axes.empty()) return a.x;
       return reshape(sum(a.x, IntArgs(axes), a.x.dtype(), true), a.shape);
     },

@@ -8,6 +8,7 @@
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
 #include "oar/ops/families/count.h"
+#include "oar/ops/families/label_samples.h"
 #include "oar/ops/families/masks.h"
 #include "oar/ops/gen/along_axis.h"
 #include "oar/ops/gen/compare.h"
@@ -147,11 +148,6 @@ constexpr const char* kBruteForce =
     "__import__('itertools').product(range(log_probs.shape[2]), repeat=int(input_lengths[b])) if [c "
     "for k, c in enumerate(p) if c != blank and (k == 0 or p[k - 1] != c)] == [int(v) for v in "
     "labels[b, :int(label_lengths[b])]]), 0.0) or 1.0) for b in range(labels.shape[0])])";
-
-TensorSpec given(const std::vector<double>& values, const Shape& shape,
-                 DType dtype = DType::Int64) {
-  return fixed_values(values, shape, dtype);
-}
 
 const OpDef ctc_op = {
     .schema =

@@ -45,11 +45,10 @@ const OpDef cumsum_along_op = {
     .dtypes = "int float complex",
     .amp = Amp::Full,
     .numpy =
-        "(lambda c: c[::-1] if reverse else c)((lambda y: np.cumsum(y, 0, dtype=x.dtype) - "
-        "exclusive * y)(np.moveaxis(np.atleast_1d(x), axis, 0)[::-1 if reverse else 1])) if "
-        "x.ndim == 0 else np.moveaxis((lambda c: c[::-1] if reverse else c)((lambda y: "
-        "np.cumsum(y, 0, dtype=x.dtype) - exclusive * y)(np.moveaxis(x, axis, 0)[::-1 if reverse "
-        "else 1])), 0, axis)",
+        "(lambda f: f(np.atleast_1d(x), 0) if x.ndim == 0 else f(x, axis))(lambda x, axis: np.moveaxis("
+        "(lambda c: c[::-1] if reverse else c)((lambda y: np.concatenate([np.zeros_like(y[:1]), "
+        "np.cumsum(y[:-1], 0, dtype=x.dtype)]) if exclusive else np.cumsum(y, 0, dtype=x.dtype))("
+        "np.moveaxis(x, axis, 0)[::-1 if reverse else 1])), 0, axis))",
     .samples =
         [] {
           return Samples()
@@ -191,7 +190,7 @@ const OpDef linear_recurrence_op = {
     .amp = Amp::Full,
     .numpy =
         "(lambda f: np.moveaxis(np.stack(f(np.moveaxis(a, axis, 0), np.moveaxis(b, axis, "
-        "0))) if a.size else a, 0, axis))(lambda p, q: [sum((np.prod(p[j + 1:i + 1], 0) * q[j] "
+        "0))), 0, axis) if a.size else a)(lambda p, q: [sum((np.prod(p[j + 1:i + 1], 0) * q[j] "
         "for j in range(i + 1)), np.zeros_like(q[0])) if not reverse else sum((np.prod(p[i + 1:j "
         "+ 1], 0) * q[j] for j in range(i, len(p))), np.zeros_like(q[0])) for i in "
         "range(len(p))])",

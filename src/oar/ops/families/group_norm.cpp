@@ -170,6 +170,7 @@ const OpDef group_norm_op = {
       return group_normalised(a.x, a.num_groups, a.epsilon, a.weight, a.bias, axis);
     },
     .dtypes = "float",
+    .promotes = "x",
     .amp = Amp::Full,
     .numpy =
         "(lambda f, b: b((lambda y: (lambda r: ((r - r.mean(2, keepdims=True)) / "
@@ -219,7 +220,7 @@ const OpDef instance_norm_op = {
       return narrowed(scaled(out, a.weight, a.bias, axis), a.x.dtype());
     },
     .dtypes = "float",
-    .amp = Amp::Full,
+    .promotes = "x",
     .numpy =
         "(lambda ax, k: (x - (np.mean(x, ax, keepdims=True) if use_input_stats else "
         "running_mean.reshape(k))) / np.sqrt((np.var(x, ax, keepdims=True) if use_input_stats "

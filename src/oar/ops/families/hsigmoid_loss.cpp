@@ -8,6 +8,7 @@
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
 #include "oar/ops/families/count.h"
+#include "oar/ops/families/label_samples.h"
 #include "oar/ops/families/loss_rules.h"
 #include "oar/ops/families/masks.h"
 #include "oar/ops/gen/activation.h"
@@ -99,9 +100,6 @@ const OpDef hsigmoid_loss_op = {
         "[int(label.reshape(-1)[i]) + num_classes] for j in range(k.bit_length() - 1)]]])",
     .samples =
         [] {
-          const auto given = [](const std::vector<double>& values, const Shape& shape) {
-            return fixed_values(values, shape, DType::Int64);
-          };
           return Samples()
               .add(t({4, 3}), ints(0, 5, {4, 1}), 5, t({4, 3}))
               .add(t({4, 3}), ints(0, 6, {4}), 6, t({5, 3}), t({5, 1}))

@@ -173,6 +173,7 @@ const OpDef layer_norm_op = {
       return std::get<0>(layer_norm_rows(a.x, a.weight, a.bias, begin, a.epsilon));
     },
     .dtypes = "float",
+    .promotes = "x",
     .amp = Amp::Full,
     .numpy =
         "(lambda ax: (x - np.mean(x, ax, keepdims=True)) / np.sqrt(np.var(x, ax, "
@@ -212,7 +213,7 @@ const OpDef rms_norm_op = {
       return narrowed(a.weight.defined() ? out * reshape(a.weight, shape.row) : out, a.x.dtype());
     },
     .dtypes = "float",
-    .amp = Amp::Full,
+    .promotes = "x",
     .numpy =
         "(lambda ax: x / np.sqrt(np.mean(x * x, ax, keepdims=True) + epsilon) * (1 if "
         "weight is None else weight.reshape(normalized_shape)))(tuple(range(x.ndim - "

@@ -73,7 +73,6 @@ const OpDef max_pool_op = {
                    IntVector{0, 1, 0, 0, 1, 1})
               .add(distinct({1, 3, 3, 2, 2}), IntVector{2, 1, 2}, IntVector{1, 1, 1},
                    IntVector{0, 0, 0, 0, 0, 0}, false, true)
-              .add(distinct({1, 2, 3, 5}), IntVector{4, 6}, IntVector{3, 2}, IntVector{0, 0, 0, 0})
               .add(distinct({0, 2, 4, 4}), IntVector{2, 2}, IntVector{2, 2}, IntVector{0, 0, 0, 0});
         },
     .onnx = "MaxPool",

@@ -103,23 +103,21 @@ Tensor border(const Tensor& x, int64_t axis, Dim size, bool before, std::string_
 }
 
 // Each mode needs elements to continue with.
-void check_edges(const Tensor& x, Ints paddings, std::string_view mode) {
-  check_paddings(x, paddings);
+void check_edges(Dims sizes, Ints paddings, std::string_view mode) {
   user_check(mode == "reflect" || mode == "replicate" || mode == "circular",
              ErrorKind::InvalidArgument, "mode is '{}'; it can be reflect, replicate or circular.",
              mode);
   const auto cut = [](Dim d) { return d.is_known() && d.word() < 0 ? d : Dim(0); };
-  for (int64_t i = 0; i < x.rank(); ++i) {
-    const Dim before = Dim::from_word(paddings[static_cast<size_t>(2 * i)]),
-              after = Dim::from_word(paddings[static_cast<size_t>(2 * i + 1)]);
-    const Dim kept = x.dim(i) + cut(before) + cut(after);
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const Dim before = Dim::from_word(paddings[2 * i]), after = Dim::from_word(paddings[2 * i + 1]);
+    const Dim kept = sizes[i] + cut(before) + cut(after);
     for (Dim d : {before, after})
       user_check((d.is_known() && d.word() <= 0) ||
                      (mode == "replicate" ? !same(kept, 0)
                                           : !known_less(mode == "reflect" ? kept - 1 : kept, d)),
                  ErrorKind::InvalidArgument,
                  "mode '{}' cannot add {} elements to axis {} of size {}.", mode, d.str(), i,
-                 x.dim(i).str());
+                 sizes[i].str());
   }
 }
 
@@ -143,7 +141,8 @@ const OpDef pad_edges_op = {
         "x continued beyond its edges: mode 'reflect' mirrors it, 'replicate' repeats the last element, "
         "'circular' starts again from the other side.",
     .infer = [](const args::pad_edges& a) -> Metas {
-      check_edges(a.x, a.paddings, a.mode);
+      check_paddings(a.x, a.paddings);
+      check_edges(a.x.dims(), a.paddings, a.mode);
       return TensorMeta{a.x.dtype(), padded_shape(a.x, a.paddings)};
     },
     .decompose = [](const args::pad_edges& a) -> Made {
@@ -189,6 +188,7 @@ const OpDef pad_edges_grad_op = {
       for (size_t i = 0; i < static_cast<size_t>(a.grad.rank()); ++i)
         shape.push_back(a.grad.dims()[i] - Dim::from_word(a.paddings[2 * i]) -
                         Dim::from_word(a.paddings[2 * i + 1]));
+      check_edges(shape, a.paddings, a.mode);
       return TensorMeta{a.grad.dtype(), shape};
     },
     .vjp = [](const vjp::pad_edges_grad& v) -> Grads {

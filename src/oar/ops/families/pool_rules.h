@@ -49,7 +49,8 @@ inline ImageAxes image_axes(const Shape& x, bool channels_last) {
 }
 
 // Positions of a window along spatial axis i. As in Paddle, a window that is larger than the image and its padding by
-// less than a stride counts once and is cut at the edge.
+// less than a stride counts once and is cut at the edge. An open size is taken to be large enough: a program refuses to run at
+// a smaller one.
 inline Dim pooled_count(Dim size, int64_t window, int64_t stride, Dim padding, bool ceil, size_t i,
                         size_t spatial) {
   const Dim room = size + padding - Dim(window);

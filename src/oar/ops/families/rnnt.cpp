@@ -6,6 +6,7 @@
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
 #include "oar/ops/families/count.h"
+#include "oar/ops/families/label_samples.h"
 #include "oar/ops/families/masks.h"
 #include "oar/ops/gen/along_axis.h"
 #include "oar/ops/gen/compare.h"
@@ -129,11 +130,6 @@ Tensor Cells::finish(const std::vector<Tensor>& ways) const {
   const Tensor columns_tensor = Tensor::scalar(columns, DType::Int64, true);
   const Tensor place = unsqueeze((steps_of - 1) * columns_tensor + labels_of, {1});
   return squeeze(take_along(stack(ends, 1), place, 1), IntArgs{1});
-}
-
-TensorSpec given(const std::vector<double>& values, const Shape& shape,
-                 DType dtype = DType::Int64) {
-  return fixed_values(values, shape, dtype);
 }
 
 // The reference enumerates every path: an order of pauses and emissions that ends with a pause.

@@ -103,7 +103,7 @@ const OpDef triangular_solve_op = {
               .add(with_triangles({3, 3}), t({3, 4}), false, true, true)
               .add(with_triangles({0, 2, 2}), t({2, 1}));
         },
-    .python = "oar.linalg",
+    .python = "oar.linalg Tensor",
 };
 
 const OpDef solve_core_op = {

@@ -100,9 +100,8 @@ class Block:
         offload: frozenset[int] | bool,
     ) -> None:  # fmt: skip
         self._function = function
-        self._args = [_mapped(value, Tensor, lambda t, i=i: _Kept(t, offload is True or (offload is not False and i in offload)))
-                      for i, value in enumerate(args)]
-        self._kwargs = {name: _mapped(value, Tensor, lambda t: _Kept(t, offload is True)) for name, value in kwargs.items()}
+        self._args = [_kept(value, offload is True or (offload is not False and i in offload)) for i, value in enumerate(args)]
+        self._kwargs = {name: _kept(value, offload is True) for name, value in kwargs.items()}
         self._random = _C.rng_state() if preserve_rng_state else None
         self._autocast = _C.get_autocast()
         self._slots: list[weakref.ref[_Slot]] = []
@@ -171,6 +170,10 @@ def _unlike(what: str) -> RuntimeError:
         f"[recompute] the function {what} when it ran again for the derivative. It must compute the same each time: it may not "
         "depend on something that changes between the runs, such as a counter or Python's own random numbers."
     )
+
+
+def _kept(value: Any, offload: bool) -> Any:
+    return _mapped(value, Tensor, lambda tensor: _Kept(tensor, offload))
 
 
 def _mapped(value: Any, kind: type, change: Callable[[Any], Any]) -> Any:

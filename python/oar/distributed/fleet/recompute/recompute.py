@@ -125,7 +125,7 @@ def recompute_sequential(
     """
     if not isinstance(ctx, dict):
         raise TypeError(f"[recompute_sequential] ctx must be a dict such as {{'segments': 2}}, but received {type(ctx).__name__}.")
-    layers = list(functions.children()) if hasattr(functions, "children") else list(functions)  # type: ignore[call-overload]
+    layers: list[Any] = list(functions.children() if hasattr(functions, "children") else functions)  # type: ignore[arg-type]
     segments = ctx.get("segments", 1)
     if not isinstance(segments, int) or not 1 <= segments <= max(len(layers), 1):
         raise ValueError(f"[recompute_sequential] segments is {segments!r}, but there are {len(layers)} layers. "

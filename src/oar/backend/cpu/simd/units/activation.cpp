@@ -192,10 +192,12 @@ struct GeluTanh {
   T operator()(T v) const { return normal_gelu_tanh(v); }
 };
 
-// (1 + tanh(u)) / 2 is the sigmoid of 2u, which loses nothing far below 0.
+// (1 + tanh(u)) / 2 is the sigmoid of 2u, which loses nothing far below 0. Beyond kFar it is 0 or 1, and the
+// square of v would overflow.
 template <class T>
 struct TanhApproximation {
   static constexpr T kScale = T(2 * 0.79788456080286535588L), kCubic = T(0.044715L);
+  static constexpr T kFar = kIsFloat<T> ? 12 : 22;
   T share, slope;
   explicit TanhApproximation(T v)
       : share(sigmoid(kScale * v * (1 + kCubic * v * v))),
@@ -204,8 +206,11 @@ struct TanhApproximation {
 template <class T>
 struct GeluTanhGrad {
   T operator()(T x, T grad) const {
-    const TanhApproximation<T> t(x);
-    return grad * (t.share + x * t.share * (1 - t.share) * t.slope);
+    constexpr T kFar = TanhApproximation<T>::kFar;
+    const T below = x > kFar ? kFar : x;
+    const T v = below < -kFar ? -kFar : below;
+    const TanhApproximation<T> t(v);
+    return grad * (t.share + v * t.share * (1 - t.share) * t.slope);
   }
 };
 

@@ -36,15 +36,25 @@ def check_finite_and_unscale(
     Examples:
         >>> import oar
         >>> x = [oar.to_tensor([2.0, 4.0]), oar.to_tensor([float('inf')])]
-        >>> _, found = oar.static.amp_nn.check_finite_and_unscale(x, oar.to_tensor([2.0]))
+        >>> _, found = oar.static.amp.amp_nn.check_finite_and_unscale(x, oar.to_tensor([2.0]))
         >>> x[0].tolist(), found.tolist()
         ([1.0, 2.0], [True])
     """
-    found = oar.zeros([1], dtype="bool")
-    for entry in _checked("check_finite_and_unscale", x):
-        found = oar.logical_or(found, oar.logical_not(oar.isfinite(entry).all()))
-        ops.copy_into(entry, ops.cast(entry / ops.cast(scale, entry.dtype), entry.dtype))
-    return x, found
+    entries = _checked("check_finite_and_unscale", x)
+    if not entries:
+        return x, oar.zeros([1], dtype="bool")
+    finite = ops.all(ops.stack([ops.all(ops.isfinite(entry)) for entry in entries], 0))
+    factor = 1.0 / ops.cast(ops.reshape(scale, []), "float32")
+    for entry in entries:
+        ops.copy_into(entry, _times(entry, factor))
+    return x, ops.reshape(ops.logical_not(finite), [1])
+
+
+def _times(entry: Tensor, factor: Tensor) -> Tensor:
+    # A scale of 2 ** 16 is infinite in float16, so the product is formed in float32.
+    if entry.dtype in (oar.float16, oar.bfloat16):
+        return ops.cast(ops.cast(entry, "float32") * factor, entry.dtype)
+    return entry * ops.cast(factor, entry.dtype)
 
 
 def update_loss_scaling(
@@ -81,7 +91,7 @@ def update_loss_scaling(
         >>> import oar
         >>> x, scale = [oar.to_tensor([1.0])], oar.to_tensor([8.0])
         >>> good, bad = oar.to_tensor([0], dtype='int32'), oar.to_tensor([0], dtype='int32')
-        >>> _ = oar.static.amp_nn.update_loss_scaling(x, oar.to_tensor([True]), scale, good, bad, 100, 1, 2.0, 0.5)
+        >>> _ = oar.static.amp.amp_nn.update_loss_scaling(x, oar.to_tensor([True]), scale, good, bad, 100, 1, 2.0, 0.5)
         >>> x[0].tolist(), scale.tolist(), good.tolist(), bad.tolist()
         ([0.0], [4.0], [0], [0])
     """
