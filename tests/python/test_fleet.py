@@ -208,3 +208,22 @@ def test_launch_runs_a_script(tmp_path):
     command = [sys.executable, "-m", "oar.as_paddle", "-m", "paddle.distributed.launch", "--gpus", "0", str(script), "--epochs", "2"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.stdout == "['--epochs', '2'] 0 1\n", done.stderr
+
+
+class Lines(fleet.MultiSlotDataGenerator):
+    def generate_sample(self, line):
+        return lambda: iter([[("words", [int(word) for word in line.split()]), ("weight", [0.5])]])
+
+
+def test_lines_become_samples(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", iter(["1 2\n", "3\n", "4 5 6\n"]))
+    lines = Lines()
+    lines.set_batch(2)
+    lines.run_from_stdin()
+    assert capsys.readouterr().out == "2 1 2 1 0.5\n1 3 1 0.5\n3 4 5 6 1 0.5\n"
+    for sample, text in (
+        ([("words", [])], "slots"), ([("words", []), ("weight", [1])], "no values"),
+        ([("words", ["a"]), ("weight", [1])], "must be numbers"), ("words", "must be a list or tuple"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=text):
+            lines._gen_str(sample)

@@ -142,3 +142,18 @@ def test_kernels_of_attention():
     for wrong in (SDPBackend.ERROR, [], "math"):
         with pytest.raises(ValueError, match="sdpa_kernel"), sdpa_kernel(wrong):
             pass
+
+
+def test_a_layer_s_helper_knows_the_default_dtype():
+    class Head(oar.nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.dtype_of_weights = self._helper.get_default_dtype()
+
+    assert Head().dtype_of_weights == "float32" == oar.base.layer_helper.LayerHelper.get_default_dtype()
+    oar.set_default_dtype("float64")
+    try:
+        assert Head().dtype_of_weights == "float64"
+    finally:
+        oar.base.layer_helper.LayerHelper.set_default_dtype("float32")
+    assert oar.get_default_dtype() == "float32"

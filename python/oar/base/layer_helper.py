@@ -43,6 +43,16 @@ class LayerHelper(LayerMaker):
         """The program that initialises parameters."""
         return default_startup_program()
 
+    @classmethod
+    def set_default_dtype(cls, dtype: Any) -> None:
+        """Sets the dtype of parameters that are made without one."""
+        oar.set_default_dtype(dtype)
+
+    @classmethod
+    def get_default_dtype(cls) -> str:
+        """The dtype of parameters that are made without one."""
+        return oar.get_default_dtype()
+
     # what the function was called with ---------------------------------------------------------
 
     def multiple_input(self, input_param_name: str = "input") -> list[Tensor]:

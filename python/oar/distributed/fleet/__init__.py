@@ -6,6 +6,7 @@ from oar.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from oar.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, Role, UserDefinedRoleMaker
 from oar.distributed.fleet.base.topology import CommunicateTopology, HybridCommunicateGroup
 from oar.distributed.fleet.base.util_factory import UtilBase
+from oar.distributed.fleet.data_generator import MultiSlotDataGenerator, MultiSlotStringDataGenerator
 from oar.distributed.fleet.fleet import Fleet
 from oar.distributed.fleet.optimizer import distributed_model, distributed_optimizer, distributed_scaler
 from oar.distributed.fleet.utils.log_util import check_memory_usage, get_log_level_code, get_log_level_name, set_log_level
@@ -40,6 +41,8 @@ __all__ = [
     "DistributedStrategy",
     "Fleet",
     "HybridCommunicateGroup",
+    "MultiSlotDataGenerator",
+    "MultiSlotStringDataGenerator",
     "PaddleCloudRoleMaker",
     "Role",
     "UserDefinedRoleMaker",
