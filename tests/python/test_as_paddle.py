@@ -66,12 +66,12 @@ def test_writing_to_paddle_is_seen_in_oar():
 @pytest.mark.parametrize(
     ("code", "error", "name"),
     [
-        ("import paddle.audio.datasets", "ModuleNotFoundError", "paddle.audio.datasets"),
+        ("import paddle.cost_model", "ModuleNotFoundError", "paddle.cost_model"),
         ("import paddle.tensorrt", "ModuleNotFoundError", "paddle.tensorrt"),
         ("from paddle.distributed import rpc", "ImportError", "paddle.distributed.rpc"),
         ("from paddle import onnx", "ImportError", "paddle.onnx"),
         ("import paddle; paddle.onnx", "AttributeError", "paddle.onnx"),
-        ("import paddle; paddle.vision.datasets", "AttributeError", "paddle.vision.datasets"),
+        ("import paddle; paddle.quantization", "AttributeError", "paddle.quantization"),
     ],
 )
 def test_missing_names_are_named(code, error, name):

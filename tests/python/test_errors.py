@@ -55,7 +55,6 @@ MISTAKES = [
     ("item of several", lambda: x23().item(), ValueError, ""),
     ("truth of several", lambda: bool(x23()), ValueError, ""),
     ("len of a scalar", lambda: len(oar.ones([])), TypeError, ""),
-    ("iteration of a scalar", lambda: list(oar.ones([])), TypeError, ""),
     ("int of several", lambda: int(x23()), (TypeError, ValueError), ""),
     ("float of a complex number", lambda: float(oar.to_tensor(1j)), TypeError, ""),
     ("float as index", lambda: [1, 2][oar.to_tensor(1.0)], TypeError, ""),

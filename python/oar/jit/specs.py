@@ -59,16 +59,20 @@ def of_call(call: Callable, args: tuple, kwargs: dict) -> list[Any] | None:
     except (TypeError, ValueError):
         return None
     names = positional_names(call, len(bound.args))
-    return None if bound.kwargs else [_as_spec(value, name) for value, name in zip(bound.args, names)]
+    return None if bound.kwargs else [_as_spec(value, name, ()) for value, name in zip(bound.args, names)]
 
 
-def _as_spec(value: Any, name: str) -> Any:
+def _as_spec(value: Any, name: str, outer: tuple[int, ...]) -> Any:
+    """``outer`` holds the identities of the containers around the value: one that holds itself stays as it is."""
+    if id(value) in outer:
+        return value
+    outer = (*outer, id(value))
     if isinstance(value, Tensor) or is_array(value):
         return InputSpec(value.shape, value.dtype, name, getattr(value, "stop_gradient", True))
     if isinstance(value, dict):
-        return {key: _as_spec(item, f"{name}_{key}") for key, item in value.items()}
+        return {key: _as_spec(item, f"{name}_{key}", outer) for key, item in value.items()}
     if type(value) in (list, tuple):
-        return type(value)(_as_spec(item, f"{name}_{i}") for i, item in enumerate(value))
+        return type(value)(_as_spec(item, f"{name}_{i}", outer) for i, item in enumerate(value))
     return value
 
 
