@@ -101,7 +101,7 @@ def train(level, dtype, steps=4, bad=None, dropout=False, **options):
     main, startup = programs()
     with oar.utils.unique_name.guard(), static.program_guard(main, startup):
         x = static.data("x", [None, 4])
-        out = nn.Linear(4, 1)(nn.functional.tanh(nn.Linear(4, 8)(x)))
+        out = nn.Linear(8, 1)(nn.functional.tanh(nn.Linear(4, 8)(x)))
         loss = oar.mean(oar.square(nn.functional.dropout(out, 0.5) if dropout else out))
         optimizer = static.amp.decorate(oar.optimizer.Adam(0.01), level=level, dtype=dtype, **options)
         made = optimizer.minimize(loss)

@@ -212,7 +212,8 @@ const OpDef instance_norm_op = {
         "are never changed.",
     .decompose = [](const args::instance_norm& a) -> Made {
       const int64_t axis = channel_axis_of(a.x, a.data_format);
-      if (a.use_input_stats) return group_normalised(a.x, 0, a.eps, a.weight, a.bias, axis);
+      if (a.use_input_stats)  // mixed precision computes it in float32
+        return narrowed(group_normalised(a.x, 0, a.eps, a.weight, a.bias, axis), a.x.dtype());
       user_check(a.running_mean.defined() && a.running_var.defined(), ErrorKind::InvalidArgument,
                  "use_input_stats is off, so running_mean and running_var are required.");
       const Tensor x = widened(a.x) - per_channel(a.running_mean, a.x, axis);
