@@ -57,7 +57,7 @@ def parents_of(path: str) -> Iterator[str]:
         path = path.rpartition(".")[0]
 
 
-def _rows_by_path(trees: dict[str, Any]) -> dict[str, LayerRow]:
+def _rows_by_path(trees: dict[Any, Any]) -> dict[str, LayerRow]:
     rows: dict[str, LayerRow] = {}
 
     def row(path: str) -> LayerRow:
@@ -85,7 +85,7 @@ def _rows_by_path(trees: dict[str, Any]) -> dict[str, LayerRow]:
     return rows
 
 
-def layer_rows(trees: dict[str, Any]) -> list[LayerRow]:
+def layer_rows(trees: dict[Any, Any]) -> list[LayerRow]:
     """A row for each layer, the parts of a layer after it, the slowest first; last what no layer called."""
     rows = _rows_by_path(trees)
     children: dict[str, list[LayerRow]] = {}

@@ -25,17 +25,17 @@ def _row(node: HostNode) -> dict[str, Any]:
             "tid": node.thread_id, "args": details}  # fmt: skip
 
 
-def _thread_rows(name: str, root: HostNode) -> list[dict[str, Any]]:
+def _thread_rows(root: HostNode) -> list[dict[str, Any]]:
     works = any(node.is_worker for node in root.walk())
-    title = f"{name} (pool)" if works else name
+    title = f"thread {root.thread_id}" + (" (pool)" if works else "")
     return [{"name": "thread_name", "ph": "M", "pid": root.process_id, "tid": root.thread_id, "args": {"name": title}}]
 
 
 def trace_of(result: ProfilerResult) -> dict[str, Any]:
     """The trace as a dict: every event, and a counter for the memory in use."""
     rows: list[dict[str, Any]] = []
-    for name, root in result.get_data().items():
-        rows += _thread_rows(name, root)
+    for root in result.get_data().values():
+        rows += _thread_rows(root)
         for node in root.walk():
             if node is not root:
                 rows.append(_row(node))

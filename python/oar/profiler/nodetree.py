@@ -191,7 +191,7 @@ def read_tree(path: str) -> ProfilerResult:
     """The result that a file holds."""
     with open(path, "rb") as file:
         data = memoryview(file.read())
-    trees: dict[str, HostNode] = {}
+    trees: dict[int, HostNode] = {}
     facts: dict[str, str] = {}
     version = ""
     try:
@@ -200,7 +200,7 @@ def read_tree(path: str) -> ProfilerResult:
                 version = _text(value)
             elif field == 3:
                 root = _read_thread(value)
-                trees[f"thread{root.thread_id}"] = root
+                trees[root.thread_id] = root
             elif field == 4:
                 pair = _once(value)
                 facts[_text(pair[1])] = _text(pair[2])

@@ -92,7 +92,7 @@ class TimeRangeSummary:
         self.GPUTimeRangeSum: dict[int, dict[TracerEventType, float]] = defaultdict(lambda: defaultdict(int))
         self.call_times: dict[TracerEventType, int] = defaultdict(int)
 
-    def parse(self, nodetrees: dict[str, Any]) -> None:
+    def parse(self, nodetrees: dict[Any, Any]) -> None:
         """Add the events of all threads."""
         for root in nodetrees.values():
             for node in walk(root):
@@ -138,7 +138,7 @@ class DistributedSummary:
         self.overlap_range: list = []
         self.cpu_calls = self.gpu_calls = 0
 
-    def parse(self, nodetrees: dict[str, Any]) -> None:
+    def parse(self, nodetrees: dict[Any, Any]) -> None:
         """Add the events of all threads."""
         for root in nodetrees.values():
             for node in walk(root):
@@ -243,7 +243,7 @@ class EventSummary:
         self.memory_manipulation_items: dict[str, Item] = {}
         self.kernel_items: dict[str, Item] = {}
 
-    def parse(self, nodetrees: dict[str, Any]) -> None:
+    def parse(self, nodetrees: dict[Any, Any]) -> None:
         """Add the events of all threads."""
         for root in nodetrees.values():
             tree = HostStatisticNode(root)
@@ -307,7 +307,7 @@ class MemorySummary:
         self.peak_allocation_values: dict[str, int] = defaultdict(int)
         self.peak_reserved_values: dict[str, int] = defaultdict(int)
 
-    def parse(self, nodetrees: dict[str, Any]) -> None:
+    def parse(self, nodetrees: dict[Any, Any]) -> None:
         """Add the events of all threads."""
         for root in nodetrees.values():
             self._add(root, "outside of ops")
@@ -337,7 +337,7 @@ class MemorySummary:
 class StatisticData:
     """All statistics of the trees of a profile."""
 
-    def __init__(self, node_trees: dict[str, Any], extra_info: dict[str, str]) -> None:
+    def __init__(self, node_trees: dict[Any, Any], extra_info: dict[str, str]) -> None:
         self.node_trees, self.extra_info = node_trees, extra_info
         self.time_range_summary = TimeRangeSummary()
         self.event_summary = EventSummary()

@@ -80,7 +80,7 @@ def _phased(root: HostNode) -> Iterator[tuple[HostNode, str]]:
         stack += [(child, phase) for child in reversed(node.children_node)]
 
 
-def _layer_frames(trees: dict[str, HostNode]) -> Frame:
+def _layer_frames(trees: dict[int, HostNode]) -> Frame:
     """Phase, layers from the outermost, op, kernel: the same for calls of Python and for captured programs."""
     whole = Frame("all", "phase")
     for root in trees.values():
@@ -96,7 +96,7 @@ def _layer_frames(trees: dict[str, HostNode]) -> Frame:
     return whole
 
 
-def _call_frames(trees: dict[str, HostNode]) -> Frame:
+def _call_frames(trees: dict[int, HostNode]) -> Frame:
     whole = Frame("all", "phase")
     for root in trees.values():
         _add_tree(whole, root.children_node)
@@ -110,7 +110,7 @@ def _flame(title: str, frame: Frame, elapsed: float) -> dict[str, Any]:
     return {"title": title, "root": frame.as_list(frame.time * _LEAST_SHARE)}
 
 
-def _memory_curve(trees: dict[str, HostNode]) -> list[list[float]]:
+def _memory_curve(trees: dict[int, HostNode]) -> list[list[float]]:
     """[milliseconds, bytes in use]. Of many points, the largest and the last of each stretch are kept."""
     points = sorted((m.timestamp_ns, m.current_allocated) for root in trees.values() for node in root.walk() for m in node.mem_node)
     if len(points) > _MOST_POINTS:
@@ -128,12 +128,12 @@ def _item_rows(items: dict[str, Item]) -> list[list[Any]]:
     return [[i.name, i.call, i.cpu_time / 1e6, i.avg_cpu_time / 1e3, i.max_cpu_time / 1e3, i.flops] for i in rows]
 
 
-def _layer_table(trees: dict[str, HostNode]) -> list[list[Any]]:
+def _layer_table(trees: dict[int, HostNode]) -> list[list[Any]]:
     return [[r.path, 0 if r.path == OUTSIDE else r.depth, r.calls, r.total_ns / 1e6, r.forward_ns / 1e6, r.backward_ns / 1e6,
              r.total_flops, r.total_allocated_bytes, r.kept_bytes] for r in layer_rows(trees)[:_MOST_ROWS]]  # fmt: skip
 
 
-def _step_times(trees: dict[str, HostNode]) -> list[float]:
+def _step_times(trees: dict[int, HostNode]) -> list[float]:
     """Milliseconds of each step that did something: a profiler that stops begins another one before."""
     nodes = [node for root in trees.values() for node in root.walk()]
     calls = sorted(node.start_ns for node in nodes if node.type is TracerEventType.Operator)

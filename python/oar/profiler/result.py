@@ -110,8 +110,8 @@ def _tree_of(events: list[Event], peaks: dict[int, int], process: int, thread: i
     return root
 
 
-def build_trees(events: list[Event]) -> dict[str, HostNode]:
-    """A tree for each thread, by the thread's name."""
+def build_trees(events: list[Event]) -> dict[int, HostNode]:
+    """A tree for each thread, by its number."""
     process = os.getpid()
     peaks, peak = {}, 0
     for event in sorted((e for e in events if e.kind == MEMORY), key=lambda e: e.begin):
@@ -120,7 +120,7 @@ def build_trees(events: list[Event]) -> dict[str, HostNode]:
     by_thread: dict[int, list[Event]] = defaultdict(list)
     for event in events:
         by_thread[event.thread].append(event)
-    return {f"thread{thread}": _tree_of(rows, peaks, process, thread) for thread, rows in sorted(by_thread.items())}
+    return {thread: _tree_of(rows, peaks, process, thread) for thread, rows in sorted(by_thread.items())}
 
 
 class ProfilerResult:
@@ -129,13 +129,13 @@ class ProfilerResult:
     ``get_data()`` returns the trees by thread, ``get_extra_info()`` a dict of facts, ``save(path, format)`` writes a file.
     """
 
-    def __init__(self, events: list[Event], trees: dict[str, HostNode] | None = None,
+    def __init__(self, events: list[Event], trees: dict[int, HostNode] | None = None,
                  extra_info: dict[str, str] | None = None) -> None:  # fmt: skip
         self.events = events
         self.extra_info = dict(extra_info or {})
         self._trees = trees
 
-    def get_data(self) -> dict[str, HostNode]:
+    def get_data(self) -> dict[int, HostNode]:
         """The trees of events, by thread."""
         if self._trees is None:
             self._trees = build_trees(self.events)

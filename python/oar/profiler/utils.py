@@ -36,8 +36,9 @@ class RecordEvent(ContextDecorator):
         ...     with profiler.RecordEvent('twice'):
         ...         _ = oar.ones([2]) * 2
         ...
-        >>> 'twice' in p.profiler_result.get_data()['thread0'].children_node[0].children_node[0].name
-        True
+        >>> (step,) = [root.children_node[0] for root in p.profiler_result.get_data().values()]
+        >>> step.children_node[0].name
+        'twice'
     """
 
     def __init__(self, name: str, event_type: TracerEventType = TracerEventType.PythonUserDefined) -> None:
@@ -90,8 +91,8 @@ def load_profiler_result(filename: str) -> ProfilerResult:
         ...     p.export(os.path.join(folder, 'trace.pb'), format='pb')
         ...     result = oar.profiler.load_profiler_result(os.path.join(folder, 'trace.pb'))
         ...
-        >>> list(result.get_data())
-        ['thread0']
+        >>> [root.children_node[0].name for root in result.get_data().values()]
+        ['ProfileStep#0']
     """
     from oar.profiler.nodetree import read_tree
 
