@@ -90,8 +90,8 @@ def sides_of(function: str, padding: Any, fill: Any, padding_mode: Any) -> tuple
         raise ArgumentTypeError(f"[{function}] padding_mode is {padding_mode!r}; it must be one of {', '.join(PADDING_MODES)}.")
     if padding_mode not in PADDING_MODES:
         raise ArgumentValueError(f"[{function}] padding_mode is {padding_mode!r}; it can be {', '.join(PADDING_MODES)}.")
-    if isinstance(padding, numbers.Real):
-        return (int(padding),) * 4
+    if not isinstance(padding, (list, tuple)):
+        return (int(padding),) * 4  # type: ignore[call-overload]
     if len(padding) == 2:
         return padding[0], padding[1], padding[0], padding[1]
     if len(padding) == 4:
@@ -117,6 +117,6 @@ def check_data_format(function: str, data_format: Any) -> None:
 
 def middle(size: Any, height: int, width: int) -> tuple[int, int, int, int]:
     """Of a window of this size in the middle of an image: top, left, height and width."""
-    wanted = (int(size), int(size)) if isinstance(size, numbers.Real) else size
+    wanted = (int(size), int(size)) if isinstance(size, (int, float, np.number)) else size
     new_height, new_width = wanted
     return round((height - new_height) / 2.0), round((width - new_width) / 2.0), new_height, new_width

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 import random
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -29,7 +28,7 @@ def in_program(img: Any) -> bool:
 
 
 def pair_of(size: Any) -> Any:
-    return (int(size), int(size)) if isinstance(size, numbers.Real) else size
+    return (int(size), int(size)) if isinstance(size, (int, float, np.number)) else size
 
 
 def check_probability(name: str, prob: float) -> None:
