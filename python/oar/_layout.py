@@ -379,7 +379,6 @@ def _in_place(op, arguments: str, shape: str):
         return x
 
     function.__name__ = function.__qualname__ = f"{op.__name__}_"
-    function.__wrapped__ = op  # type: ignore[attr-defined]  # for inspect.signature
     function.__doc__ = f"""``{op.__name__}`` in place: the tensor itself gets the new shape.
 
     Args:

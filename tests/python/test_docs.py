@@ -153,7 +153,7 @@ def test_the_list_of_missing_names_is_current(tmp_path):
 def test_no_name_that_exists_is_listed_as_missing():
     text = (ROOT / "docs" / "from-paddle.md").read_text()
     listed = re.findall(r"^\*\*`paddle([\w.]*)`\*\* \(.*?\n\n(.*?)\n(?=\n)", text, re.MULTILINE | re.DOTALL)
-    assert len(listed) > 20
+    assert len(listed) > 5
     found = []
     for path, names in listed:
         home = oar
