@@ -19,7 +19,14 @@ _TEXTS = {"op": "op_type", "device": "device", "tensor": "tensor_name", "dtype":
 
 
 class TensorInfo:
-    """One line of a report."""
+    """One line of a report.
+
+    Examples:
+        >>> from oar.amp.accuracy_compare import TensorInfo
+        >>> line = '[PRECISION] in [device=cpu, op=add, tensor=x, dtype=fp32], numel=2, num_zero=0, max=1e0, min=0e0, mean=5e-1'
+        >>> TensorInfo().init_from_string(line).key()
+        'add/x'
+    """
 
     def __init__(self) -> None:
         self.device: str | None = None
@@ -65,6 +72,13 @@ class MixedPrecisionTensorInfo:
         fp16_tensor_info: the line of the other run.
         fp32_idx: how many tensors of this name came before.
         grad_scale: the scale of the loss in the other run.
+
+    Examples:
+        >>> from oar.amp.accuracy_compare import MixedPrecisionTensorInfo, TensorInfo
+        >>> line = '[PRECISION] in [device=cpu, op=add, tensor=x, dtype=fp32], numel=2, num_zero=0, max=1e0, min=0e0, mean=5e-1'
+        >>> one = TensorInfo().init_from_string(line)
+        >>> type(MixedPrecisionTensorInfo(one, one)).__name__
+        'MixedPrecisionTensorInfo'
     """
 
     def __init__(self, fp32_tensor_info: TensorInfo | None, fp16_tensor_info: TensorInfo | None, fp32_idx: int = 0,

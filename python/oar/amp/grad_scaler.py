@@ -17,7 +17,13 @@ __all__ = ["AmpScaler", "GradScaler", "OptimizerState"]
 
 
 class OptimizerState(Enum):
-    """What has been done with an optimizer since the last update of the scale."""
+    """What has been done with an optimizer since the last update of the scale.
+
+    Examples:
+        >>> from oar.amp.grad_scaler import OptimizerState
+        >>> [state.name for state in OptimizerState]
+        ['INIT', 'UNSCALED', 'STEPPED']
+    """
 
     INIT = 0
     UNSCALED = 1
@@ -39,7 +45,9 @@ class AmpScaler:
     Examples:
         >>> import oar
         >>> from oar.amp import AmpScaler
-        >>> AmpScaler(init_loss_scaling=1024.0).scale(oar.to_tensor(2.0)).item()
+        >>> with oar.amp.auto_cast(dtype='float16'):
+        ...     AmpScaler(init_loss_scaling=1024.0).scale(oar.to_tensor(2.0)).item()
+        ...
         2048.0
     """
 

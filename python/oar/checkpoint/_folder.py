@@ -35,7 +35,13 @@ _CHUNK = 1 << 20
 
 
 class CheckpointError(RuntimeError):
-    """A checkpoint that is missing, damaged, or of something else."""
+    """A checkpoint that is missing, damaged, or of something else.
+
+    Examples:
+        >>> from oar.checkpoint import CheckpointError
+        >>> issubclass(CheckpointError, RuntimeError)
+        True
+    """
 
 
 # writing -----------------------------------------------------------------------------------------

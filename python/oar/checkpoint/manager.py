@@ -23,7 +23,13 @@ _RESERVED = ("extra", "random_state")
 
 
 class Checkpoint(NamedTuple):
-    """What ``CheckpointManager.restore`` returns."""
+    """What ``CheckpointManager.restore`` returns.
+
+    Examples:
+        >>> from oar.checkpoint import Checkpoint
+        >>> Checkpoint(step=3, extra=None, path='run/step_3').step
+        3
+    """
 
     step: int
     extra: Any

@@ -57,6 +57,12 @@ class Fleet:
 
         Returns:
             this object.
+
+        Examples:
+            >>> from oar.distributed import fleet
+            >>> _ = fleet.init(is_collective=True)
+            >>> fleet.worker_num()
+            1
         """
         set_log_level(log_level)
         if not isinstance(is_collective, bool):
@@ -102,7 +108,14 @@ class Fleet:
         return self._role_maker
 
     def get_hybrid_communicate_group(self) -> HybridCommunicateGroup:
-        """The groups that this process belongs to."""
+        """The groups that this process belongs to.
+
+        Examples:
+            >>> from oar.distributed import fleet
+            >>> _ = fleet.init(is_collective=True)
+            >>> fleet.get_hybrid_communicate_group().get_data_parallel_world_size()
+            1
+        """
         if self._hcg is None:
             raise RuntimeError("[get_hybrid_communicate_group] fleet has not been started. hint: call fleet.init() first.")
         return self._hcg
@@ -112,60 +125,158 @@ class Fleet:
         return self.get_hybrid_communicate_group().topology()
 
     def is_first_worker(self) -> bool:
-        """Whether this is the worker with the number 0."""
+        """Whether this is the worker with the number 0.
+
+        Examples:
+            >>> from oar.distributed import fleet
+            >>> _ = fleet.init(is_collective=True)
+            >>> fleet.is_first_worker()
+            True
+        """
         return self._roles()._is_first_worker()
 
     def worker_index(self) -> int:
-        """The number of this worker."""
+        """The number of this worker.
+
+        Examples:
+            >>> from oar.distributed import fleet
+            >>> _ = fleet.init(is_collective=True)
+            >>> fleet.worker_index()
+            0
+        """
         return self._roles()._worker_index()
 
     def worker_num(self) -> int:
-        """How many workers there are."""
+        """How many workers there are.
+
+        Examples:
+            >>> from oar.distributed import fleet
+            >>> _ = fleet.init(is_collective=True)
+            >>> fleet.worker_num()
+            1
+        """
         return self._roles()._worker_num()
 
     def node_num(self) -> int:
-        """How many machines there are."""
+        """How many machines there are.
+
+        Examples:
+            >>> from oar.distributed import fleet
+            >>> _ = fleet.init(is_collective=True)
+            >>> fleet.node_num()
+            1
+        """
         return self._roles()._node_num()
 
     def local_rank(self) -> int:
-        """The number of this process on its machine."""
+        """The number of this process on its machine.
+
+        Examples:
+            >>> from oar.distributed import fleet
+            >>> _ = fleet.init(is_collective=True)
+            >>> fleet.local_rank()
+            0
+        """
         return int(os.environ.get("PADDLE_RANK_IN_NODE", "0"))
 
     def local_device_ids(self) -> list[int]:
-        """The numbers of the devices of this process."""
+        """The numbers of the devices of this process.
+
+        Examples:
+            >>> from oar.distributed import fleet
+            >>> _ = fleet.init(is_collective=True)
+            >>> fleet.local_device_ids()
+            [0]
+        """
         return [0]
 
     def world_device_ids(self) -> list[list[int]]:
-        """The numbers of the devices of all processes."""
+        """The numbers of the devices of all processes.
+
+        Examples:
+            >>> from oar.distributed import fleet
+            >>> _ = fleet.init(is_collective=True)
+            >>> fleet.world_device_ids()
+            [[0]]
+        """
         return [[0]] * self.worker_num()
 
     def is_worker(self) -> bool:
-        """Whether this process is a worker."""
+        """Whether this process is a worker.
+
+        Examples:
+            >>> from oar.distributed import fleet
+            >>> _ = fleet.init(is_collective=True)
+            >>> fleet.is_worker()
+            True
+        """
         return self._roles()._is_worker()
 
     def is_coordinator(self) -> bool:
-        """Whether this process is a coordinator."""
+        """Whether this process is a coordinator.
+
+        Examples:
+            >>> from oar.distributed import fleet
+            >>> _ = fleet.init(is_collective=True)
+            >>> fleet.is_coordinator()
+            False
+        """
         return self._roles()._is_coordinator()
 
     def is_server(self) -> bool:
-        """Whether this process is a server of parameters."""
+        """Whether this process is a server of parameters.
+
+        Examples:
+            >>> from oar.distributed import fleet
+            >>> _ = fleet.init(is_collective=True)
+            >>> fleet.is_server()
+            False
+        """
         return self._roles()._is_server()
 
     def worker_endpoints(self, to_string: bool = False) -> list[str] | str:
-        """Where the workers listen: a list, or text with commas if ``to_string``."""
+        """Where the workers listen: a list, or text with commas if ``to_string``.
+
+        Examples:
+            >>> from oar.distributed import fleet
+            >>> _ = fleet.init(is_collective=True)
+            >>> fleet.worker_endpoints()
+            []
+        """
         places = self._roles()._get_trainer_endpoints()
         return ",".join(places) if to_string else places
 
     def server_num(self) -> int:
-        """How many servers there are."""
+        """How many servers there are.
+
+        Examples:
+            >>> from oar.distributed import fleet
+            >>> _ = fleet.init(is_collective=True)
+            >>> fleet.server_num()
+            0
+        """
         return self._roles()._server_num()
 
     def server_index(self) -> int:
-        """The number of this server."""
+        """The number of this server.
+
+        Examples:
+            >>> from oar.distributed import fleet
+            >>> _ = fleet.init(is_collective=True)
+            >>> fleet.server_index()
+            0
+        """
         return self._roles()._server_index()
 
     def server_endpoints(self, to_string: bool = False) -> list[str] | str:
-        """Where the servers listen: a list, or text with commas if ``to_string``."""
+        """Where the servers listen: a list, or text with commas if ``to_string``.
+
+        Examples:
+            >>> from oar.distributed import fleet
+            >>> _ = fleet.init(is_collective=True)
+            >>> fleet.server_endpoints()
+            []
+        """
         places = self._roles()._get_pserver_endpoints()
         return ",".join(places) if to_string else places
 
@@ -175,18 +286,46 @@ class Fleet:
         return self._util
 
     def barrier_worker(self) -> None:
-        """Waits until all workers have come this far."""
+        """Waits until all workers have come this far.
+
+        Examples:
+            >>> from oar.distributed import fleet
+            >>> _ = fleet.init(is_collective=True)
+            >>> fleet.barrier_worker()
+        """
         self._util.barrier("worker")
 
     def all_reduce(self, input: Any, mode: str = "sum") -> Any:
-        """Combines numbers of all workers: see ``UtilBase.all_reduce``."""
+        """Combines numbers of all workers: see ``UtilBase.all_reduce``.
+
+        Examples:
+            >>> from oar.distributed import fleet
+            >>> _ = fleet.init(is_collective=True)
+            >>> fleet.all_reduce(3.0)
+            array(3.)
+        """
         return self._util.all_reduce(input, mode, "worker")
 
     def init_worker(self, scopes: Any = None) -> None:
-        """Connects a worker to servers: nothing to do without them."""
+        """Connects a worker to servers: nothing to do without them.
+
+        Args:
+            scopes: the scopes of the tables; not used without servers.
+
+        Examples:
+            >>> from oar.distributed import fleet
+            >>> _ = fleet.init(is_collective=True)
+            >>> fleet.init_worker()
+        """
 
     def stop_worker(self) -> None:
-        """Ends the connection of a worker to servers: nothing to do without them."""
+        """Ends the connection of a worker to servers: nothing to do without them.
+
+        Examples:
+            >>> from oar.distributed import fleet
+            >>> _ = fleet.init(is_collective=True)
+            >>> fleet.stop_worker()
+        """
 
     def distributed_optimizer(self, optimizer: Any, strategy: DistributedStrategy | None = None) -> Fleet:
         """Keeps an optimiser, whose ``minimize`` this object then offers. For static programs.
@@ -214,6 +353,21 @@ class Fleet:
 
         Returns:
             what ``minimize`` of the optimiser returns.
+
+        Examples:
+            >>> import oar
+            >>> from oar.distributed import fleet
+            >>> oar.enable_static()
+            >>> main = oar.static.Program()
+            >>> with oar.static.program_guard(main):
+            ...     loss = oar.nn.Linear(2, 1)(oar.static.data('x', [4, 2])).mean()
+            ...     _ = fleet.init(is_collective=True)
+            ...     optimizer = fleet.distributed_optimizer(oar.optimizer.SGD(0.1))
+            ...     _, pairs = optimizer.minimize(loss)
+            ...
+            >>> len(pairs)
+            2
+            >>> oar.disable_static()
         """
         if self.user_defined_optimizer is None:
             raise RuntimeError("[fleet.minimize] there is no optimiser. hint: call fleet.distributed_optimizer(optimizer) first.")

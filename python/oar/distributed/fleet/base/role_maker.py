@@ -27,7 +27,14 @@ class Role:
 
 
 class RoleMakerBase:
-    """The role of this process, and the places of all. ``worker_endpoints`` and ``server_endpoints`` are lists of ``host:port``."""
+    """The role of this process, and the places of all. ``worker_endpoints`` and ``server_endpoints`` are lists of ``host:port``.
+
+    Examples:
+        >>> from oar.distributed.fleet import PaddleCloudRoleMaker
+        >>> from oar.distributed.fleet.base.role_maker import RoleMakerBase
+        >>> isinstance(PaddleCloudRoleMaker(is_collective=True), RoleMakerBase)
+        True
+    """
 
     def __init__(self) -> None:
         self._is_collective = False

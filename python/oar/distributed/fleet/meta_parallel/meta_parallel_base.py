@@ -69,6 +69,11 @@ class SegmentParallel(MetaParallelBase):
 class PipelineParallel(MetaParallelBase):
     """A network whose layers stand in different processes. It needs several, so making one is an error today.
 
+    Args:
+        layers: the network, a ``PipelineLayer``.
+        hcg: the groups of processes.
+        strategy: the ``DistributedStrategy``.
+
     Examples:
         >>> from oar.distributed.fleet import meta_parallel
         >>> issubclass(meta_parallel.PipelineParallel, meta_parallel.MetaParallelBase)
