@@ -185,10 +185,13 @@ def test_threads_of_the_pool_are_recorded():
     if oar.get_num_threads() < 2:
         pytest.skip("one thread")
     x = oar.ones([4_000_000])
-    with quiet() as p:
-        for _ in range(5):
-            oar.exp(x)
-    works = [n for n in nodes_of(p) if n.is_worker]
+    for _ in range(10):  # on a busy machine the caller may do it all
+        with quiet() as p:
+            for _ in range(5):
+                oar.exp(x)
+        works = [n for n in nodes_of(p) if n.is_worker]
+        if works:
+            break
     assert works and {n.name for n in works} == {"exp"}
     table = p.summary(views=SummaryView.KernelView)
     assert len([line for line in table.splitlines() if line.startswith("exp ")]) <= 1
