@@ -71,7 +71,7 @@ def test_writing_to_paddle_is_seen_in_oar():
         ("from paddle.distributed import fleet", "ImportError", "paddle.distributed.fleet"),
         ("from paddle import onnx", "ImportError", "paddle.onnx"),
         ("import paddle; paddle.onnx", "AttributeError", "paddle.onnx"),
-        ("import paddle; paddle.vision.datasets", "AttributeError", "paddle.vision.datasets"),
+        ("import paddle; paddle.quantization", "AttributeError", "paddle.quantization"),
     ],
 )
 def test_missing_names_are_named(code, error, name):
