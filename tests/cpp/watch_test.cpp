@@ -34,8 +34,8 @@ TEST(Watch, ReportsOutermostCallsAndDerivatives) {
     backward({&loss, 1});
   }
   add(x, x);
-  EXPECT_EQ(names, (std::vector<std::string>{"matmul", "sum", "ones_like", "sum_grad",
-                                             "matmul_grad"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"matmul", "sum", "ones_like", "sum_grad", "matmul_grad"}));
 }
 
 TEST(Watch, IsIndependentOfTheProfile) {
