@@ -103,7 +103,7 @@ class AmpScaler:
             raise AssertionError(f"[{self._name()}] The {name} must be > 1.0, but received {value}. Pass for example 2.0.")
         if name.endswith("decr_ratio") and not 0.0 < value < 1.0:
             raise AssertionError(f"[{self._name()}] The {name} must be < 1.0 and above 0, but received {value}. Pass for example 0.5.")
-        return value
+        return float(value)
 
     def _checked_count(self, name: str, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)):

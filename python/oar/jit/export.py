@@ -6,7 +6,8 @@ import inspect
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, BinaryIO
 
 import oar
 from oar import _C
@@ -107,7 +108,7 @@ def _examples(inputs: list[InputSpec], least: int) -> list[Tensor]:
     made = []
     for i, spec in enumerate(inputs):
         keys = [size if isinstance(size, str) else f"{i} {axis}" for axis, size in enumerate(spec.shape)]
-        shape = [named.setdefault(key, least + len(named)) if _is_open(size) else size for key, size in zip(keys, spec.shape)]
+        shape: list[Any] = [named.setdefault(key, least + len(named)) if _is_open(size) else size for key, size in zip(keys, spec.shape)]
         tensor = oar.zeros(shape, dtype=spec.dtype)
         tensor.stop_gradient = spec.stop_gradient or not tensor.is_floating_point()
         made.append(tensor)
@@ -221,6 +222,10 @@ def _state_entries(states: dict[str, Tensor], keys: dict[int, str], buffers: set
                    and id(tensor) not in buffers, "stop_gradient": tensor.stop_gradient} for name, tensor in states.items()}
 
 
+def _write_to(content: bytes, out: BinaryIO) -> None:
+    out.write(content)
+
+
 def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> None:
     """Writes a layer or a function as programs with their states, for ``jit.load``, ``oar.inference`` and the runtime library.
 
@@ -275,4 +280,4 @@ def _write_files(prefix: str, layers: list[Layer], methods: dict[str, _Method], 
         with written_elsewhere():
             files |= {base + ".pdmodel": program, base + ".pdiparams": states_to_bytes(states)}
     files[prefix + ".pdiparams.info"] = json.dumps(info).encode()
-    replace_files({file: lambda out, content=content: out.write(content) for file, content in files.items()})
+    replace_files({file: partial(_write_to, content) for file, content in files.items()})

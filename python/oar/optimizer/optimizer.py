@@ -268,12 +268,17 @@ class Optimizer(OptimizerState):
             self._rows = rows
         if any(group["grad_clip"] is not None for group in self._groups):
             grads = self._clipped(grads)
-        kept = self._contents() if unless is not None else []
+        if unless is None:
+            return self._run_all(grads)
+        kept = self._contents()
+        self._run_all(grads)
+        for tensor, before in kept:
+            _C.ops.copy_into(tensor, oar.where(oar.reshape(unless, []), before, tensor))
+
+    def _run_all(self, grads: list[Any]) -> None:
         for bucket in self._buckets:
             chosen = [grads[position] for position in bucket.positions]
             self._run(bucket, self._prepared(bucket, chosen))
-        for tensor, before in kept:
-            _C.ops.copy_into(tensor, oar.where(oar.reshape(unless, []), before, tensor))
 
     def _contents(self) -> list[tuple[Tensor, Tensor]]:
         """What an update writes, with its content now."""

@@ -88,7 +88,8 @@ def parameters_read(program: Any, ranges: list[tuple[int, int]], amp_lists: Any)
     stay = own_names(amp_lists._custom_black_list | (EXTRA_BLACK_LIST - amp_lists._custom_white_list))
     norms = {"batch_norm", "batch_norm_train", "layer_norm", "layer_norm_rows", "instance_norm", "channel_affine"}
     names = {p.name for p in program.all_parameters()}
-    low, full = set(), set()
+    low: set[str] = set()
+    full: set[str] = set()
     for op in program.global_block().ops:
         inside = any(begin <= op.idx < end for begin, end in ranges)
         (low if inside and op.type not in stay and op.type not in norms else full).update(names.intersection(op.input_arg_names))

@@ -52,7 +52,8 @@ class CommunicateTopology:
     ) -> None:  # fmt: skip
         self._parallel_names = list(hybrid_group_names)
         self._dims = list(dims)
-        self.coordinate: Any = collections.namedtuple("Coordinate", self._parallel_names)
+        make: Any = collections.namedtuple
+        self.coordinate: Any = make("Coordinate", self._parallel_names)
         places = [self.coordinate(*place) for place in itertools.product(*map(range, self._dims))]
         self._coord2rank = {place: rank for rank, place in enumerate(places)}
         self._rank2coord = dict(enumerate(places))

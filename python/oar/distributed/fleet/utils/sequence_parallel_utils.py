@@ -192,7 +192,7 @@ def mark_as_sequence_parallel_parameter(parameter: Tensor) -> None:
         >>> weight.sequence_parallel
         True
     """
-    parameter.sequence_parallel = True
+    parameter.sequence_parallel = True  # type: ignore[attr-defined]
 
 
 def register_sequence_parallel_allreduce_hooks(

@@ -13,7 +13,7 @@ __all__ = ["ColumnParallelLinear", "ParallelCrossEntropy", "RowParallelLinear", 
 
 
 def _group_of(function: str, mp_group: Group | None) -> Group:
-    from oar.distributed import fleet
+    from oar.distributed.fleet._process import fleet
 
     group = fleet.get_hybrid_communicate_group().get_model_parallel_group() if mp_group is None else mp_group
     check_alone(function, group)
@@ -155,4 +155,6 @@ class ParallelCrossEntropy(Layer):
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
         if len(label.shape) == len(input.shape) - 1:
             label = label.unsqueeze(-1)
-        return F.softmax_with_cross_entropy(input, label, ignore_index=self.ignore_index)
+        loss = F.softmax_with_cross_entropy(input, label, ignore_index=self.ignore_index)
+        assert not isinstance(loss, tuple)  # only with return_softmax
+        return loss

@@ -115,7 +115,7 @@ def model_parallel_random_seed(seed: int | None = None) -> None:
         >>> _ = fleet.init(is_collective=True)
         >>> fleet.meta_parallel.model_parallel_random_seed(7)
     """
-    from oar.distributed import fleet
+    from oar.distributed.fleet._process import fleet
 
     groups = fleet.get_hybrid_communicate_group()
     place = groups.get_model_parallel_rank() * groups.get_pipe_parallel_world_size() + groups.get_stage_id()
