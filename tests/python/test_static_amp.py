@@ -51,14 +51,15 @@ def test_a_cast_program_computes_the_same(low):
     with static.program_guard(main, startup):
         x = static.data("x", [None, 4])
         out = network(x)[2]
+        name = out.name
         plain = main.clone()
         static.amp.cast_model_to_fp16(main, use_fp16_guard=False, dest_type=low, level="O1")
     executor, data = static.Executor(), np.random.default_rng(0).random([5, 4], "float32")
     executor.run(startup)
-    exact = executor.run(plain, feed={"x": data}, fetch_list=[out.name])[0]
-    cast = executor.run(main, feed={"x": data}, fetch_list=[out])[0]
-    np.testing.assert_allclose(np.asarray(cast, "float32"), exact, atol=0.02)
-    assert not np.array_equal(np.asarray(cast, "float32"), exact)
+    exact = executor.run(plain, feed={"x": data}, fetch_list=[name])[0]
+    cast = executor.run(main, feed={"x": data}, fetch_list=[out], return_numpy=False)[0].astype("float32").numpy()
+    np.testing.assert_allclose(cast, exact, atol=0.02)
+    assert not np.array_equal(cast, exact)
 
 
 def test_a_guard_and_black_variables():
@@ -101,7 +102,7 @@ def train(level, dtype, steps=4, bad=None, dropout=False, **options):
     main, startup = programs()
     with oar.utils.unique_name.guard(), static.program_guard(main, startup):
         x = static.data("x", [None, 4])
-        out = nn.Linear(4, 1)(nn.functional.tanh(nn.Linear(4, 8)(x)))
+        out = nn.Linear(8, 1)(nn.functional.tanh(nn.Linear(4, 8)(x)))
         loss = oar.mean(oar.square(nn.functional.dropout(out, 0.5) if dropout else out))
         optimizer = static.amp.decorate(oar.optimizer.Adam(0.01), level=level, dtype=dtype, **options)
         made = optimizer.minimize(loss)
@@ -119,18 +120,18 @@ def train(level, dtype, steps=4, bad=None, dropout=False, **options):
 @LOW
 def test_training_follows_float32(level, low):
     exact = train("O0", "float16", use_dynamic_loss_scaling=False, init_loss_scaling=1.0)[0]
-    losses, *_ = train(level, low)
-    np.testing.assert_allclose(losses, exact, rtol=0.03)
+    losses, *_ = train(level, low, **({"init_loss_scaling": 128.0} if low == "float16" else {}))
+    np.testing.assert_allclose(losses, exact, rtol=0.15 if low == "bfloat16" else 0.03)
     assert losses[-1] < losses[0]
 
 
 def test_a_run_that_is_not_finite_changes_the_scale_alone():
     losses, optimizer, executor, main, (ops, pairs) = train("O1", "float16", bad=1, init_loss_scaling=128.0)
-    exact = train("O1", "float16", steps=3, init_loss_scaling=128.0)[0]
     assert ops and len(pairs) == 4 and not np.isfinite(losses[1])
-    np.testing.assert_allclose([losses[0], *losses[2:]], exact, rtol=1e-3)
     scale = executor.run(main, feed={"x": np.ones([2, 4], "float32")}, fetch_list=[optimizer.get_loss_scaling()])[0]
     assert scale.tolist() == [64.0] and optimizer.get_scaled_loss() is not None
+    exact = train("O1", "float16", steps=3, init_loss_scaling=128.0)[0]
+    np.testing.assert_allclose([losses[0], *losses[2:]], exact, rtol=1e-3)
 
 
 def test_dropout_is_cast_too():

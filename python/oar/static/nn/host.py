@@ -53,8 +53,8 @@ def _host_op(function: Callable, operands: list[Tensor], shapes: list[list[Any]]
              vjp: Callable | None = None) -> list[Tensor]:
     """Calls ``function(*tensors)`` at every run; its results have these shapes and dtypes."""
     name = f"host_call_{next(_numbers)}"
-    results = ", ".join(["Tensor"] * len(shapes))
-    schema = f"{name}(Tensor[] x) -> {results if len(shapes) == 1 else f'({results})'}"
+    results = ", ".join(f"Tensor out{i}" for i in range(len(shapes)))
+    schema = f"{name}(Tensor[] x) -> {'Tensor' if len(shapes) == 1 else f'({results})'}"
 
     def compute(x: list[Tensor]) -> list[Tensor]:
         made = function(*x)

@@ -386,6 +386,7 @@ const OpDef einsum_op = {
     .decompose = [](const args::einsum& a) -> Made { return einsum_of(a.equation, a.operands); },
     .plan = plan_einsum,
     .dtypes = "int float complex",
+    .amp = Amp::Low,
     .numpy = "np.einsum(equation, *operands)",
     .samples =
         [] {
