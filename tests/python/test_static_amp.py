@@ -45,11 +45,6 @@ def test_levels(low):
         assert all(kind(p) == "float32" for p in main.all_parameters())
 
 
-def floats(value):
-    """What was fetched, as float32: a bfloat16 comes as its bits."""
-    return (value.astype(np.uint32) << 16).view(np.float32) if value.dtype == np.uint16 else value.astype(np.float32)
-
-
 @LOW
 def test_a_cast_program_computes_the_same(low):
     main, startup = programs()
@@ -62,9 +57,9 @@ def test_a_cast_program_computes_the_same(low):
     executor, data = static.Executor(), np.random.default_rng(0).random([5, 4], "float32")
     executor.run(startup)
     exact = executor.run(plain, feed={"x": data}, fetch_list=[name])[0]
-    cast = executor.run(main, feed={"x": data}, fetch_list=[out])[0]
-    np.testing.assert_allclose(floats(cast), exact, atol=0.02)
-    assert not np.array_equal(floats(cast), exact)
+    cast = executor.run(main, feed={"x": data}, fetch_list=[out], return_numpy=False)[0].astype("float32").numpy()
+    np.testing.assert_allclose(cast, exact, atol=0.02)
+    assert not np.array_equal(cast, exact)
 
 
 def test_a_guard_and_black_variables():
@@ -117,7 +112,7 @@ def train(level, dtype, steps=4, bad=None, dropout=False, **options):
     losses = []
     for i in range(steps):
         data = np.full([2, 4], np.inf if i == bad else 1.0, "float32")
-        losses.append(float(floats(executor.run(main, feed={"x": data}, fetch_list=[loss])[0])))
+        losses.append(float(executor.run(main, feed={"x": data}, fetch_list=[loss])[0]))
     return losses, optimizer, executor, main, made
 
 
@@ -125,19 +120,18 @@ def train(level, dtype, steps=4, bad=None, dropout=False, **options):
 @LOW
 def test_training_follows_float32(level, low):
     exact = train("O0", "float16", use_dynamic_loss_scaling=False, init_loss_scaling=1.0)[0]
-    losses, *_ = train(level, low, init_loss_scaling=64.0)  # no overflow at the beginning
-    np.testing.assert_allclose(losses, exact, rtol=0.03 if low == "float16" else 0.1)
+    losses, *_ = train(level, low, **({"init_loss_scaling": 128.0} if low == "float16" else {}))
+    np.testing.assert_allclose(losses, exact, rtol=0.15 if low == "bfloat16" else 0.03)
     assert losses[-1] < losses[0]
 
 
 def test_a_run_that_is_not_finite_changes_the_scale_alone():
-    losses, optimizer, executor, main, (ops, pairs) = train(
-        "O1", "float16", bad=1, init_loss_scaling=128.0, decr_every_n_nan_or_inf=1, decr_ratio=0.5)
-    scale = executor.run(main, feed={"x": np.ones([2, 4], "float32")}, fetch_list=[optimizer.get_loss_scaling()])[0]
-    exact = train("O1", "float16", steps=3, init_loss_scaling=128.0)[0]  # names its variables alike
+    losses, optimizer, executor, main, (ops, pairs) = train("O1", "float16", bad=1, init_loss_scaling=128.0)
     assert ops and len(pairs) == 4 and not np.isfinite(losses[1])
-    np.testing.assert_allclose([losses[0], *losses[2:]], exact, rtol=1e-3)
+    scale = executor.run(main, feed={"x": np.ones([2, 4], "float32")}, fetch_list=[optimizer.get_loss_scaling()])[0]
     assert scale.tolist() == [64.0] and optimizer.get_scaled_loss() is not None
+    exact = train("O1", "float16", steps=3, init_loss_scaling=128.0)[0]
+    np.testing.assert_allclose([losses[0], *losses[2:]], exact, rtol=1e-3)
 
 
 def test_dropout_is_cast_too():

@@ -161,7 +161,7 @@ class Numbers:
             self.most = self.least = self.mean = 0.0
             return
         with np.errstate(all="ignore"):
-            self.most, self.least = float(np.nanmax(_or_nan(values))), float(np.nanmin(_or_nan(values)))
+            self.most, self.least = float(_or_nan(values).max()), float(_or_nan(values).min())
             self.mean = float(values.mean(dtype="float64"))
 
     @property

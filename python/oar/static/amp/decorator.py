@@ -122,9 +122,10 @@ class OptimizerWithMixedPrecision:
                 self._to_fp16_var_names = cast_variables(
                     program, [loss], self._amp_lists, self._amp_dtype, self._amp_level, self.use_promote or self._amp_level != "O2",
                     self._use_fp16_guard)
-            whole = loss if dtype_name(loss.dtype) == "float32" else loss.astype("float32")
+            if dtype_name(loss.dtype) in ("float16", "bfloat16"):
+                loss._become(loss.astype("float32"))
             self._scaler = oar.amp.AmpScaler(self._scales, self._init_loss_scaling, *self._scaling, self._use_dynamic_loss_scaling)
-            self._scaled_loss = self._scaler._scaled(whole)
+            self._scaled_loss = self._scaler._scaled(loss)
             return self._optimizer.backward(self._scaled_loss, startup_program, parameter_list, no_grad_set)
 
     def apply_gradients(self, params_grads: list[tuple[Tensor, Tensor]]) -> list[Any]:

@@ -95,6 +95,7 @@ const OpDef inner_op = {
     },
     .traits = Trait::Promote,
     .dtypes = "int float complex",
+    .amp = Amp::Low,
     .numpy = "np.inner(x, y)",
     .samples =
         [] {
@@ -295,6 +296,7 @@ const OpDef tensordot_axes_op = {
     },
     .traits = Trait::Promote,
     .dtypes = "int float complex",
+    .amp = Amp::Low,
     .numpy =
         "np.tensordot(np.broadcast_to(x, [max(n, y.shape[y_axes[x_axes.index(i)]]) if i in x_axes else n for i, "
         "n in enumerate(x.shape)]), np.broadcast_to(y, [max(n, x.shape[x_axes[y_axes.index(i)]]) if i in y_axes "
