@@ -355,6 +355,11 @@ PyObject* last_dtype(PyObject*, PyObject*) {
   return PyUnicode_FromString(name_of(last_autocast_dtype()));
 }
 
+PyObject* forget_dtype(PyObject*, PyObject*) {
+  forget_autocast_dtype();
+  Py_RETURN_NONE;
+}
+
 PyObject* profile_start(PyObject*, PyObject* shapes) {
   start_profile(PyObject_IsTrue(shapes) != 0);
   Py_RETURN_NONE;
@@ -401,6 +406,7 @@ PyMethodDef kFunctions[] = {{"capture", capture_function, METH_VARARGS, nullptr}
                             {"set_autocast", set_autocast, METH_VARARGS, nullptr},
                             {"get_autocast", get_autocast, METH_NOARGS, nullptr},
                             {"last_autocast_dtype", last_dtype, METH_NOARGS, nullptr},
+                            {"forget_autocast_dtype", forget_dtype, METH_NOARGS, nullptr},
                             {"profile_start", profile_start, METH_O, nullptr},
                             {"profile_stop", profile_stop, METH_NOARGS, nullptr},
                             {}};

@@ -19,7 +19,13 @@ _TEXTS = {"op": "op_type", "device": "device", "tensor": "tensor_name", "dtype":
 
 
 class TensorInfo:
-    """One line of a report."""
+    """One line of a report.
+
+    Examples:
+        >>> from oar.amp.accuracy_compare import TensorInfo
+        >>> TensorInfo().init_from_string('[PRECISION] in [device=cpu, op=add, tensor=x, dtype=fp32], numel=2').key()
+        'add/x'
+    """
 
     def __init__(self) -> None:
         self.device: str | None = None
@@ -65,6 +71,12 @@ class MixedPrecisionTensorInfo:
         fp16_tensor_info: the line of the other run.
         fp32_idx: how many tensors of this name came before.
         grad_scale: the scale of the loss in the other run.
+
+    Examples:
+        >>> from oar.amp.accuracy_compare import MixedPrecisionTensorInfo, TensorInfo
+        >>> info = TensorInfo().init_from_string('[PRECISION] in [op=exp, tensor=x], numel=1, max=1e+06, min=1e+00, mean=1e+00')
+        >>> MixedPrecisionTensorInfo(info, None).is_normal
+        False
     """
 
     def __init__(self, fp32_tensor_info: TensorInfo | None, fp16_tensor_info: TensorInfo | None, fp32_idx: int = 0,

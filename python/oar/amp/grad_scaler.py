@@ -17,7 +17,13 @@ __all__ = ["AmpScaler", "GradScaler", "OptimizerState"]
 
 
 class OptimizerState(Enum):
-    """What has been done with an optimizer since the last update of the scale."""
+    """What has been done with an optimizer since the last update of the scale.
+
+    Examples:
+        >>> from oar.amp.grad_scaler import OptimizerState
+        >>> OptimizerState.INIT.value
+        0
+    """
 
     INIT = 0
     UNSCALED = 1
@@ -61,6 +67,7 @@ class AmpScaler:
         self._incr_every_n_steps, self._decr_every_n_nan_or_inf = incr_every_n_steps, decr_every_n_nan_or_inf
         if not self._enable:
             return
+        _C.forget_autocast_dtype()  # what ran before has nothing to do with the losses to come
         self._check_scale(init_loss_scaling)
         self._checked_ratio("incr_ratio", incr_ratio)
         self._checked_ratio("decr_ratio", decr_ratio)

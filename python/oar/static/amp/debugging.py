@@ -11,7 +11,15 @@ __all__ = ["OperatorStatsUnit", "collect_operator_stats"]
 
 
 class OperatorStatsUnit:
-    """The calls of one op by dtype."""
+    """The calls of one op by dtype.
+
+    Examples:
+        >>> import oar
+        >>> unit = oar.static.amp.debugging.OperatorStatsUnit()
+        >>> unit.update(oar.float16)
+        >>> unit.convert_to_list()
+        [1, 0, 0, 0]
+    """
 
     def __init__(self) -> None:
         self.fp32_calls = self.fp16_calls = self.bf16_calls = self.other_calls = 0
@@ -63,7 +71,7 @@ def collect_operator_stats(program: Any = None, print_subblocks: bool = False) -
         ...
         >>> oar.static.amp.debugging.collect_operator_stats(main)  # doctest: +ELLIPSIS
         <-...
-          cast                                    |  0                |  1                |  0                |  0
+          cast                                    |  0                |  2                |  0                |  0
           matmul_v2                               |  0                |  1                |  0                |  0
         <-...
         <BLANKLINE>

@@ -33,6 +33,14 @@ class OptimizerWithMixedPrecision:
         use_amp_guard: only calls inside ``fp16_guard`` are cast.
         use_master_grad: cast gradients to float32. Those of parameters are, because parameters stay in float32.
         use_promote: at level O2, compute in float32 where an operand is.
+
+    Examples:
+        >>> import oar
+        >>> oar.enable_static()
+        >>> optimizer = oar.static.amp.decorate(oar.optimizer.SGD(0.1), level='O2')
+        >>> type(optimizer).__name__, optimizer.get_lr()
+        ('OptimizerWithMixedPrecision', 0.1)
+        >>> oar.disable_static()
     """
 
     def __init__(

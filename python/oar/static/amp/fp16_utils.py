@@ -11,7 +11,7 @@ from oar._C import Tensor
 from oar.framework.parameter import dtype_name
 from oar.static.amp.fp16_lists import AutoMixedPrecisionLists, get_low_precision_dtypestr
 
-__all__ = ["cast_model_to_fp16", "cast_parameters_to_fp16", "cast_variables", "fp16_guard"]
+__all__ = ["cast_model_to_fp16", "cast_parameters_to_fp16", "fp16_guard"]
 
 
 @contextlib.contextmanager
