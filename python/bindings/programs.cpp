@@ -354,6 +354,11 @@ PyObject* last_dtype(PyObject*, PyObject*) {
   return PyUnicode_FromString(name_of(last_autocast_dtype()));
 }
 
+PyObject* forget_dtype(PyObject*, PyObject*) {
+  forget_autocast_dtype();
+  Py_RETURN_NONE;
+}
+
 PyMethodDef kMethods[] = {
     {"text", text, METH_NOARGS, "The program as text."},
     {"full_text", full_text, METH_NOARGS, "The program as text, constants included."},
@@ -384,6 +389,7 @@ PyMethodDef kFunctions[] = {{"capture", capture_function, METH_VARARGS, nullptr}
                             {"set_autocast", set_autocast, METH_VARARGS, nullptr},
                             {"get_autocast", get_autocast, METH_NOARGS, nullptr},
                             {"last_autocast_dtype", last_dtype, METH_NOARGS, nullptr},
+                            {"forget_autocast_dtype", forget_dtype, METH_NOARGS, nullptr},
                             {}};
 
 }  // namespace

@@ -11,12 +11,6 @@ from oar import nn
 INF = float("inf")
 
 
-@pytest.fixture(autouse=True)
-def in_float16():
-    with oar.amp.auto_cast(dtype="float16"):
-        pass  # what a scaler takes the loss to be computed in
-
-
 def parameter(value=2.0, dtype="float32"):
     return oar.create_parameter([2], dtype, default_initializer=nn.initializer.Constant(value))
 
@@ -146,8 +140,14 @@ def test_rows_of_an_embedding():
 
 def test_bfloat16_switches_it_off():
     with oar.amp.auto_cast(dtype="bfloat16"):
-        loss = (parameter() * 1.0).sum()
+        earlier = oar.amp.GradScaler()
+    other = oar.amp.GradScaler()
+    assert other.scale(parameter().sum()).item() == 4.0 * 2**16  # what ran before it does not count
     scaler = oar.amp.GradScaler()
+    with oar.amp.auto_cast(dtype="bfloat16"):
+        loss = (parameter() * 1.0).sum()
+    with pytest.warns(UserWarning, match="the scaler is off"):
+        earlier.scale(loss)
     with pytest.warns(UserWarning, match="the scaler is off"):
         assert scaler.scale(loss) is loss
     assert not scaler.is_enable() and scaler.state_dict() == {} and scaler.get_init_loss_scaling() == 1.0

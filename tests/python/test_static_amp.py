@@ -156,8 +156,6 @@ def test_the_older_arguments():
 
 
 def test_a_scaler_in_a_program():
-    with oar.amp.auto_cast(dtype="float16"):
-        pass
     main, startup = programs()
     with static.program_guard(main, startup):
         x = static.data("x", [2, 4])

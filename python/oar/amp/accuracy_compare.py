@@ -23,8 +23,7 @@ class TensorInfo:
 
     Examples:
         >>> from oar.amp.accuracy_compare import TensorInfo
-        >>> line = '[PRECISION] in [device=cpu, op=add, tensor=x, dtype=fp32], numel=2, num_zero=0, max=1e0, min=0e0, mean=5e-1'
-        >>> TensorInfo().init_from_string(line).key()
+        >>> TensorInfo().init_from_string('[PRECISION] in [device=cpu, op=add, tensor=x, dtype=fp32], numel=2').key()
         'add/x'
     """
 
@@ -75,10 +74,9 @@ class MixedPrecisionTensorInfo:
 
     Examples:
         >>> from oar.amp.accuracy_compare import MixedPrecisionTensorInfo, TensorInfo
-        >>> line = '[PRECISION] in [device=cpu, op=add, tensor=x, dtype=fp32], numel=2, num_zero=0, max=1e0, min=0e0, mean=5e-1'
-        >>> one = TensorInfo().init_from_string(line)
-        >>> type(MixedPrecisionTensorInfo(one, one)).__name__
-        'MixedPrecisionTensorInfo'
+        >>> info = TensorInfo().init_from_string('[PRECISION] in [op=exp, tensor=x], numel=1, max=1e+06, min=1e+00, mean=1e+00')
+        >>> MixedPrecisionTensorInfo(info, None).is_normal
+        False
     """
 
     def __init__(self, fp32_tensor_info: TensorInfo | None, fp16_tensor_info: TensorInfo | None, fp32_idx: int = 0,

@@ -21,8 +21,8 @@ class OptimizerState(Enum):
 
     Examples:
         >>> from oar.amp.grad_scaler import OptimizerState
-        >>> [state.name for state in OptimizerState]
-        ['INIT', 'UNSCALED', 'STEPPED']
+        >>> OptimizerState.INIT.value
+        0
     """
 
     INIT = 0
@@ -69,6 +69,7 @@ class AmpScaler:
         self._incr_every_n_steps, self._decr_every_n_nan_or_inf = incr_every_n_steps, decr_every_n_nan_or_inf
         if not self._enable:
             return
+        _C.forget_autocast_dtype()  # what ran before has nothing to do with the losses to come
         self._check_scale(init_loss_scaling)
         self._checked_ratio("incr_ratio", incr_ratio)
         self._checked_ratio("decr_ratio", decr_ratio)

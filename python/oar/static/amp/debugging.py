@@ -14,11 +14,11 @@ class OperatorStatsUnit:
     """The calls of one op by dtype.
 
     Examples:
-        >>> from oar.static.amp.debugging import OperatorStatsUnit
-        >>> calls = OperatorStatsUnit()
-        >>> calls.update('float32')
-        >>> calls.convert_to_list()
-        [0, 0, 1, 0]
+        >>> import oar
+        >>> unit = oar.static.amp.debugging.OperatorStatsUnit()
+        >>> unit.update(oar.float16)
+        >>> unit.convert_to_list()
+        [1, 0, 0, 0]
     """
 
     def __init__(self) -> None:

@@ -37,9 +37,9 @@ class OptimizerWithMixedPrecision:
     Examples:
         >>> import oar
         >>> oar.enable_static()
-        >>> optimizer = oar.static.amp.decorate(oar.optimizer.SGD(0.1), level='O1', dtype='float16')
-        >>> type(optimizer).__name__
-        'OptimizerWithMixedPrecision'
+        >>> optimizer = oar.static.amp.decorate(oar.optimizer.SGD(0.1), level='O2')
+        >>> type(optimizer).__name__, optimizer.get_lr()
+        ('OptimizerWithMixedPrecision', 0.1)
         >>> oar.disable_static()
     """
 

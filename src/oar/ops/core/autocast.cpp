@@ -98,6 +98,7 @@ void install_autocast_layer() { install_layer(kAutocast, autocast_layer); }
 
 const AutocastState& autocast_state() { return t_state; }
 DType last_autocast_dtype() { return t_last; }
+void forget_autocast_dtype() { t_last = t_state.enabled ? t_state.dtype : DType::Float32; }
 
 AutocastState exchange_autocast(AutocastState state) {
   std::swap(t_state, state);

@@ -27,6 +27,8 @@ void install_autocast_layer();
 const AutocastState& autocast_state();
 // The dtype of this thread's last state that was enabled; float32 before the first. It tells what a loss was computed in.
 DType last_autocast_dtype();
+// From now on only states from now on count, and the one that is on.
+void forget_autocast_dtype();
 
 // While alive, calls of this thread are cast (or, if disabled, not).
 class AutocastScope {
