@@ -204,7 +204,7 @@ TEST(Images, AHueTurnsAround) {
   std::fill_n(red.data<uint8_t>(), 2, uint8_t{0});
   red.data<uint8_t>()[2] = 255;  // blue, green, red
   EXPECT_EQ(largest_difference(shift_hue(red, 0), red), 0);
-  EXPECT_EQ(shift_hue(red, 128).data<uint8_t>()[2], 0);
+  EXPECT_EQ(shift_hue(red, 128).to_vector<int64_t>()[2], 0);
 }
 
 }  // namespace
