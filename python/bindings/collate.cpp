@@ -97,34 +97,41 @@ bool is_split_photograph(const Py_buffer& view) {
          view.strides[2] == 3 * view.itemsize && view.strides[1] == view.shape[2] * view.strides[2];
 }
 
+// The planes are arguments, and the inner loop has a constant number of steps, so that the compiler vectorises it.
 template <class Word>
-void split_channels(char* to, const void* from, Py_ssize_t pixels) {
-  constexpr Py_ssize_t kBlock =
-      64;  // a constant number of steps, so that the compiler vectorises them
-  auto* __restrict red = reinterpret_cast<Word*>(to);
-  auto* __restrict green = red + pixels;
-  auto* __restrict blue = green + pixels;
-  const auto* __restrict pixel = static_cast<const Word*>(from);
-  const auto split = [&](Py_ssize_t i) {
-    red[i] = pixel[3 * i];
-    green[i] = pixel[3 * i + 1];
-    blue[i] = pixel[3 * i + 2];
-  };
+void split_channels(Word* __restrict red, Word* __restrict green, Word* __restrict blue,
+                    const Word* __restrict pixel, Py_ssize_t pixels) {
+  constexpr Py_ssize_t kBlock = 64;
   Py_ssize_t start = 0;
-  for (; start + kBlock <= pixels; start += kBlock)
-    for (Py_ssize_t i = 0; i < kBlock; ++i) split(start + i);
-  for (; start < pixels; ++start) split(start);
+  for (; start + kBlock <= pixels; start += kBlock) {
+    for (Py_ssize_t k = 0; k < kBlock; ++k) {
+      red[start + k] = pixel[3 * (start + k)];
+      green[start + k] = pixel[3 * (start + k) + 1];
+      blue[start + k] = pixel[3 * (start + k) + 2];
+    }
+  }
+  for (; start < pixels; ++start) {
+    red[start] = pixel[3 * start];
+    green[start] = pixel[3 * start + 1];
+    blue[start] = pixel[3 * start + 2];
+  }
+}
+
+template <class Word>
+void split_photograph(char* to, const Py_buffer& view) {
+  const Py_ssize_t pixels = view.shape[1] * view.shape[2];
+  auto* red = reinterpret_cast<Word*>(to);
+  split_channels(red, red + pixels, red + 2 * pixels, static_cast<const Word*>(view.buf), pixels);
 }
 
 bool copy_photograph(char* to, const Py_buffer& view) {
   if (!is_split_photograph(view)) return false;
-  const Py_ssize_t pixels = view.shape[1] * view.shape[2];
   switch (view.itemsize) {
     case 1:
-      split_channels<uint8_t>(to, view.buf, pixels);
+      split_photograph<uint8_t>(to, view);
       return true;
     case 4:
-      split_channels<uint32_t>(to, view.buf, pixels);
+      split_photograph<uint32_t>(to, view);
       return true;
     default:
       return false;
