@@ -107,7 +107,7 @@ def _examples(inputs: list[InputSpec], least: int) -> list[Tensor]:
     made = []
     for i, spec in enumerate(inputs):
         keys = [size if isinstance(size, str) else f"{i} {axis}" for axis, size in enumerate(spec.shape)]
-        shape = [named.setdefault(key, least + len(named)) if _is_open(size) else size for key, size in zip(keys, spec.shape)]
+        shape: list[Any] = [named.setdefault(key, least + len(named)) if _is_open(size) else size for key, size in zip(keys, spec.shape)]
         tensor = oar.zeros(shape, dtype=spec.dtype)
         tensor.stop_gradient = spec.stop_gradient or not tensor.is_floating_point()
         made.append(tensor)
@@ -275,4 +275,8 @@ def _write_files(prefix: str, layers: list[Layer], methods: dict[str, _Method], 
         with written_elsewhere():
             files |= {base + ".pdmodel": program, base + ".pdiparams": states_to_bytes(states)}
     files[prefix + ".pdiparams.info"] = json.dumps(info).encode()
-    replace_files({file: lambda out, content=content: out.write(content) for file, content in files.items()})
+    replace_files({file: _writer(content) for file, content in files.items()})
+
+
+def _writer(content: bytes) -> Callable[[Any], Any]:
+    return lambda file: file.write(content)
