@@ -11,6 +11,10 @@ from oar._C import Tensor, ops
 from oar._framework import in_dynamic_mode
 from oar._spelling import spelled
 
+TYPE_CHECKING = False  # what `typing` has too, without importing it
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "clip", "clip_", "combinations", "flatten_", "meshgrid",
     "repeat_interleave", "reshape_", "reverse", "squeeze_", "t", "t_", "transpose_", "tril_indices",
@@ -368,7 +372,7 @@ def clip_(x: Tensor, min=None, max=None, name: str | None = None) -> Tensor:
     return ops.clip_(x, min, max)
 
 
-def _in_place(op, arguments: str, shape: str):
+def _in_place(op: Any, arguments: str, shape: str) -> Any:
     """``op_``: the tensor itself takes the view's shape. The last two are a call on [2, 1, 3] and its result."""
 
     def function(x: Tensor, *args, **kwargs) -> Tensor:
@@ -398,12 +402,12 @@ def _in_place(op, arguments: str, shape: str):
     return function
 
 
-flatten_ = _in_place(ops.flatten, "", "[6]")
-reshape_ = _in_place(ops.reshape, "[3, 2]", "[3, 2]")
-squeeze_ = _in_place(ops.squeeze, "1", "[2, 3]")
-t_ = _in_place(t, "", "[3, 2]")
-transpose_ = _in_place(ops.transpose, "[2, 0, 1]", "[3, 2, 1]")
-unsqueeze_ = _in_place(ops.unsqueeze, "0", "[1, 2, 1, 3]")
+flatten_: Any = _in_place(ops.flatten, "", "[6]")
+reshape_: Any = _in_place(ops.reshape, "[3, 2]", "[3, 2]")
+squeeze_: Any = _in_place(ops.squeeze, "1", "[2, 3]")
+t_: Any = _in_place(t, "", "[3, 2]")
+transpose_: Any = _in_place(ops.transpose, "[2, 0, 1]", "[3, 2, 1]")
+unsqueeze_: Any = _in_place(ops.unsqueeze, "0", "[1, 2, 1, 3]")
 
 _METHODS = set(__all__) - {"meshgrid", "tril_indices", "triu_indices", "where", "where_"}
 for _name in _METHODS:
