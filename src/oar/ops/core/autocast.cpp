@@ -58,15 +58,23 @@ Amp followed(const Op& op, Args args) {
   return full && low ? Amp::Full : Amp::Follow;
 }
 
-// A branch or loop has the types of its program, and the calls in it are the user's.
-bool runs_programs(const Op& op) {
+// A copy has the dtype that was requested; a branch or loop has the types of its program.
+bool is_exempt(const Op& op) {
+  if (op.has(Trait::Inplace) || op.copied() >= 0) return true;
   const auto& parameters = op.schema().parameters;
   return std::any_of(parameters.begin(), parameters.end(),
                      [](const Parameter& p) { return p.type == ArgType::Program; });
 }
 
-Frame adjusted(const Op& op, Args args, Amp policy, DType low) {
+Outputs autocast_layer(const Op& op, Args args) {
+  if (is_exempt(op)) return proceed(op, args, below(kAutocast));
+  Amp policy = policy_of(op);
+  if (policy == Amp::Follow && !op.has(Trait::Promote)) policy = followed(op, args);
+  if (policy == Amp::Follow) return proceed(op, args, below(kAutocast));
   Frame frame(args);
+  const DType low = t_state.dtype;
+  const AutocastScope off(
+      {});  // for the casts themselves, and the parts of an op that is decomposed
   for (size_t i = 0; i < args.size(); ++i) {
     if (!(op.promotes() >> i & 1)) continue;
     if (args[i].is_tensor()) frame.set_tensor(i, adjusted(args[i].as_tensor(), policy, low));
@@ -75,20 +83,6 @@ Frame adjusted(const Op& op, Args args, Amp policy, DType low) {
     for (const Tensor& t : args[i].as_tensors()) list.push_back(adjusted(t, policy, low));
     frame.set_tensors(i, std::move(list));
   }
-  return frame;
-}
-
-Outputs autocast_layer(const Op& op, Args args) {
-  if (runs_programs(op)) return proceed(op, args, below(kAutocast));
-  // A copy has the dtype that was requested, a written tensor that which it has.
-  Amp policy = op.has(Trait::Inplace) || op.copied() >= 0 ? Amp::Follow : policy_of(op);
-  if (policy == Amp::Follow && !op.has(Trait::Promote) && !op.has(Trait::Inplace))
-    policy = followed(op, args);
-  const DType low = t_state.dtype;
-  // Off for the casts themselves, and for the parts of an op that is decomposed: its record speaks for all of it.
-  const AutocastScope off({});
-  if (policy == Amp::Follow) return proceed(op, args, below(kAutocast));
-  const Frame frame = adjusted(op, args, policy, low);
   return proceed(op, frame.args(), below(kAutocast));
 }
 
