@@ -196,7 +196,7 @@ def disable_tensor_checker() -> None:
     """
     _watch.settings.output_dir = ""
     _watch.settings.checked = _watch.settings.skipped = frozenset()
-    oar.set_flags({"check_nan_inf": False})
+    oar.set_flags({"check_nan_inf": False, "check_nan_inf_level": 0})
 
 
 # one layer, one tensor ---------------------------------------------------------------------------
