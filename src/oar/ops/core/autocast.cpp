@@ -68,7 +68,8 @@ bool runs_programs(const Op& op) {
 Frame adjusted(const Op& op, Args args, Amp policy, DType low) {
   Frame frame(args);
   for (size_t i = 0; i < args.size(); ++i) {
-    if (!(op.promotes() >> i & 1)) continue;
+    // To float32 go all operands; to the low type those that share a dtype.
+    if (policy == Amp::Low && !(op.promotes() >> i & 1)) continue;
     if (args[i].is_tensor()) frame.set_tensor(i, adjusted(args[i].as_tensor(), policy, low));
     if (!args[i].is_tensors()) continue;
     std::vector<Tensor> list;
