@@ -76,7 +76,8 @@ Outputs autocast_layer(const Op& op, Args args) {
   const AutocastScope off(
       {});  // for the casts themselves, and the parts of an op that is decomposed
   for (size_t i = 0; i < args.size(); ++i) {
-    if (!(op.promotes() >> i & 1)) continue;
+    // To float32 go all operands; to the low type those that share a dtype.
+    if (policy == Amp::Low && !(op.promotes() >> i & 1)) continue;
     if (args[i].is_tensor()) frame.set_tensor(i, adjusted(args[i].as_tensor(), policy, low));
     if (!args[i].is_tensors()) continue;
     std::vector<Tensor> list;

@@ -83,6 +83,7 @@ const OpDef cumsum_op = {
       return cumsum_along(x, a.axis.value_or(0));
     },
     .traits = Trait::HasInplace,
+    .amp = Amp::Full,
     .numpy =
         "(lambda to: np.cumsum(x, axis=axis, dtype=to) if axis is None or x.ndim else "
         "x.astype(to))(dtype or ('int64' if x.dtype.kind in 'biu' else x.dtype))",
@@ -157,6 +158,7 @@ const OpDef cumprod_op = {
       return cumprod_along(x, a.dim.value_or(0));
     },
     .traits = Trait::HasInplace,
+    .amp = Amp::Full,
     .numpy =
         "(lambda to: np.cumprod(x, axis=dim, dtype=to) if dim is None or x.ndim else "
         "x.astype(to))(dtype or (x.dtype if x.dtype != np.bool_ else 'int64'))",
@@ -265,6 +267,7 @@ const OpDef logcumsumexp_op = {
     },
     .traits = Trait::FloatMath,
     .dtypes = "float",
+    .amp = Amp::Full,
     .numpy = "np.log(np.cumsum(np.exp(x), axis=axis)) if axis is None or x.ndim else x",
     .samples = [] { return scan_samples().add(t({2, 3})); },
     .python = "oar Tensor",

@@ -133,6 +133,7 @@ const OpDef renorm_op = {
     },
     .traits = Trait::HasInplace,
     .dtypes = "float",
+    .amp = Amp::Full,
     .numpy =
         "(lambda n: x * np.where(n > max_norm, max_norm / (n + 1e-7), 1).astype(x.dtype))(np.sum(np.abs(x) ** p, "
         "axis=tuple(i for i in range(x.ndim) if i != axis % x.ndim), keepdims=True) ** (1 / p))",
@@ -176,6 +177,7 @@ const OpDef dist_op = {
     .decompose = [](const args::dist& a) -> Made { return p_norm(a.x - a.y, a.p); },
     .traits = Trait::Broadcast | Trait::Promote,
     .dtypes = "float",
+    .amp = Amp::Full,
     .numpy =
         "(lambda d: np.sum(d != 0).astype(d.dtype) if p == 0 else np.max(d) if p == np.inf else np.min(d) if p "
         "== -np.inf else np.sum(d ** p) ** d.dtype.type(1 / p))(np.abs(x - y))",
