@@ -138,6 +138,11 @@ def set_value(self, value) -> None:
     source = value if isinstance(value, Tensor) else _C.make_tensor(value, self.dtype)
     if list(source.shape) != list(self.shape):
         raise ValueError(f"[set_value] a tensor of shape {self.shape} cannot take values of shape {source.shape}.")
+    _write(self, source)
+
+
+def _write(self, source: Tensor) -> None:
+    """Writes values outside of gradients: what was recorded of the tensor stays."""
     before = _C.set_grad_enabled(False)
     try:
         ops.copy_into(self, source.detach())
@@ -146,7 +151,7 @@ def set_value(self, value) -> None:
 
 
 def copy_(self, other, blocking: builtins.bool = True) -> Tensor:
-    """Writes the values of another tensor into this one.
+    """Writes the values of another tensor into this one. As in Paddle, gradients do not see it: ``oar.assign`` has one.
 
     Args:
         other: the other tensor.
@@ -162,7 +167,8 @@ def copy_(self, other, blocking: builtins.bool = True) -> Tensor:
         >>> x.tolist()
         [5.0, 6.0]
     """
-    return ops.copy_into(self, other)
+    _write(self, other)
+    return self
 
 
 def dim(self) -> int:

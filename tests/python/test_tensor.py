@@ -266,6 +266,19 @@ def test_set_value_and_copy():
     assert x.tolist() == [7, 7] and x.zero_().tolist() == [0, 0]
 
 
+def test_copy_is_outside_of_gradients():
+    x = oar.to_tensor([1.0, 2.0], stop_gradient=False)
+    cache = oar.zeros([2])
+    assert cache.copy_(x * 2, True) is cache and cache.stop_gradient and cache.tolist() == [2, 4]
+    weight = oar.nn.Linear(2, 2).weight
+    weight.copy_(oar.ones([2, 2]), False)
+    assert weight.is_leaf and not weight.stop_gradient and weight.tolist() == [[1, 1], [1, 1]]
+    z = x * 3
+    z.copy_(x * 5)
+    z.sum().backward()
+    assert z.tolist() == [5, 10] and x.grad.tolist() == [3, 3]
+
+
 def test_to():
     x = oar.ones([2])
     assert x.to("float64").dtype == oar.float64 and x.to(oar.int32).dtype == oar.int32
