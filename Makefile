@@ -13,7 +13,8 @@ OAR_TORCH ?= build/bench/torch/bin/python
 export FUZZ_ARGS ?= --count 50000
 OAR_PADDLE ?= build/bench/paddle/bin/python
 # OAR_WERROR=1 turns compiler warnings into errors, as the automatic runs do.
-CONFIGURE_FLAGS := -DOAR_WERROR=$(if $(filter 1 ON on,$(OAR_WERROR)),ON,OFF)
+CONFIGURE_FLAGS = -DOAR_WERROR=$(if $(filter 1 ON on,$(OAR_WERROR)),ON,OFF) -DOAR_LEAN=$(LEAN)
+LEAN = OFF
 
 .PHONY: help
 help: ## list the targets
@@ -27,12 +28,23 @@ setup: ## install what a build needs (every target below does this first)
 build: setup ## build the library, the command and the Python package in build/
 	@$(call compile,release)
 
-# Neither tests nor stubs: what the example runs and no more.
+# Neither tests nor stubs, loops for this machine alone, and no kernels of rare families: what the example runs and no more. A
+# folder that holds a whole build stays one.
 .PHONY: quickstart
+quickstart: LEAN = $(if $(shell grep -s -e -DOAR_LEAN=OFF build/.configured),OFF,ON)
 quickstart: ## train on handwritten digits, then predict from C++
 	@tools/setup.sh run
 	@$(call compile,release,oar_python oar_stage)
 	@examples/quickstart/run.sh
+
+.PHONY: quickstart-cpp
+quickstart-cpp: LEAN = $(if $(shell grep -s -e -DOAR_LEAN=OFF build/.configured),OFF,ON)
+quickstart-cpp: ## the same training in C++ alone, with the same losses
+	@tools/setup.sh run
+	@$(call compile,release,oar_python oar_stage)
+	@cmake -S examples/quickstart -B build/quickstart/cpp "-DOar_DIR=$(CURDIR)/build" >/dev/null
+	@cmake --build build/quickstart/cpp --target train
+	@build/quickstart/cpp/train python/oar/datasets/digits.npz --out build/quickstart/cpp
 
 .PHONY: test
 test: build ## build, then run the C++ and the Python tests
@@ -94,6 +106,11 @@ test-torch: build ## values and gradients of every op against PyTorch (after `ma
 .PHONY: test-paddle
 test-paddle: build ## values, gradients and dtypes of every op, networks, files and scripts against PaddlePaddle (after `make bench-peers`)
 	@OAR_PADDLE=$(OAR_PADDLE) $(PYTHON) -m pytest -q -rs $(wildcard tests/python/peers/test_paddle*.py)
+
+.PHONY: test-board
+test-board: build ## the dashboard in a browser (Debian's Chromium); pictures of every tab in build/board
+	@tools/setup.sh browser
+	@$(PYTHON) -m pytest -q tests/board
 
 .PHONY: test-kills
 test-kills: build ## kills a training run at 50 random moments; it must go on to the bit

@@ -2,7 +2,7 @@
 
 # Which part a file of src/oar belongs to: the first row that matches the beginning of its path. A part may use those before it
 # in OAR_PARTS.
-set(OAR_PARTS core records cpu runtime media training compiler)
+set(OAR_PARTS core records cpu runtime media training compiler interop)
 set(OAR_PART_OF
   "none=backend/cts/"            # part of the tests
   "none=startup_runtime\\.cpp"   # in place of startup.cpp, where the full library is not built
@@ -11,8 +11,10 @@ set(OAR_PART_OF
   "core=ops/sharding/join_names\\.cpp"  # placements in programs are printed with them
   "media=media/"
   "training=(autograd|nn)/"
+  "training=formats/(pickle|state|checksum|npz|inflate)"
   "training=ops/(sharding|core/(autocast|registry_checks|samples))"
   "compiler=(compiler|extension|backend/null)/"
+  "interop=interop/"
   "compiler=ops/core/(cost|scalar|trait_names)\\.cpp"
   "compiler=ir/(draw|cost)\\.cpp"
   "compiler=base/crash_handler\\.cpp"
@@ -42,12 +44,12 @@ foreach(source IN LISTS OAR_SOURCES)
   endif()
   list(APPEND OAR_SOURCES_${part} "${CMAKE_SOURCE_DIR}/src/oar/${source}")
 endforeach()
-if(OAR_DEPLOY)
-  list(FILTER OAR_SOURCES_cpu EXCLUDE REGEX "${OAR_TRAINING_KERNELS}")
-  if(OAR_RARE)
-    list(FILTER OAR_SOURCES_cpu EXCLUDE REGEX "${OAR_RARE}")
-    list(FILTER OAR_SOURCES_records EXCLUDE REGEX "${OAR_RARE}")
-  endif()
+if(OAR_WITHOUT_KERNELS)
+  list(FILTER OAR_SOURCES_cpu EXCLUDE REGEX "${OAR_WITHOUT_KERNELS}")
+endif()
+if(OAR_DEPLOY AND OAR_RARE)
+  list(FILTER OAR_SOURCES_cpu EXCLUDE REGEX "${OAR_RARE}")
+  list(FILTER OAR_SOURCES_records EXCLUDE REGEX "${OAR_RARE}")
 endif()
 
 # How the parts are compiled. Only what a header declares as OAR_API is exported; clang would not see that in a definition.
@@ -117,7 +119,7 @@ if(OAR_GROUPS)
   oar_group(OAR_SOURCES_records "${src}" oar/ops/families 24)
   oar_group(OAR_SOURCES_training "${src}" oar/ops/sharding 2)
   oar_group(OAR_SOURCES_training "${src}" oar/autograd 4)
-  oar_group(OAR_SOURCES_training "${src}" oar/nn 2)
+  oar_group(OAR_SOURCES_training "${src}" oar/nn 4)
   oar_group(OAR_SOURCES_runtime "${src}" oar/runtime 6)
   oar_group(OAR_SOURCES_runtime "${src}" oar/ir 3)
   oar_group(OAR_SOURCES_runtime "${src}" oar/formats 2)
@@ -156,6 +158,7 @@ elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
   # the time that they take to compile.
   target_compile_options(oar_records PRIVATE -O1)
   target_compile_options(oar_compiler PRIVATE -O1)
+  target_compile_options(oar_interop PRIVATE -O1)
 endif()
 # Most of the time of a compilation goes into headers that all files include. The lists are files of their own, since Ninja does not
 # see that a list in a CMake file has changed. They are included by a path relative to a folder: with a full path, CMake's file would
@@ -168,7 +171,7 @@ function(oar_precompile_headers target folder header)
   endif()
 endfunction()
 oar_precompile_headers(oar_core cmake precompiled/common.h)
-foreach(part IN ITEMS records runtime training compiler)
+foreach(part IN ITEMS records runtime training compiler interop)
   if(TARGET oar_${part} AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT OAR_DEPLOY)
     target_precompile_headers(oar_${part} REUSE_FROM oar_core)
     target_compile_options(oar_${part} PRIVATE -fpch-preprocess -fpch-deps)
@@ -230,8 +233,31 @@ function(oar_add_simd_units set)
     $<$<CXX_COMPILER_ID:GNU>:-fvect-cost-model=unlimited> ${ARGN})
   set(OAR_OBJECTS ${OAR_OBJECTS} $<TARGET_OBJECTS:oar_simd_${set}> PARENT_SCOPE)
 endfunction()
-oar_add_simd_units(base)
+if(OAR_LEAN)
+  set_property(SOURCE "${CMAKE_SOURCE_DIR}/src/oar/ops/core/run.cpp" APPEND PROPERTY COMPILE_DEFINITIONS OAR_LEAN)
+endif()
+# A lean library has the loops of the newest instruction set of this machine.
+set(simd_sets base)
 if(OAR_X86)
+  list(APPEND simd_sets avx512)
+endif()
+if(OAR_LEAN AND OAR_X86 AND EXISTS /proc/cpuinfo)
+  file(READ /proc/cpuinfo processor)
+  set(left_out base)
+  foreach(feature IN ITEMS avx512f avx512bw avx512cd avx512dq avx512vl)
+    if(NOT processor MATCHES "[ \t]${feature}[ \n]")
+      set(left_out avx512)
+    endif()
+  endforeach()
+  list(REMOVE_ITEM simd_sets ${left_out})
+  string(TOUPPER "${left_out}" name)
+  set_property(SOURCE "${CMAKE_SOURCE_DIR}/src/oar/backend/cpu/instruction_set.cpp"
+    "${CMAKE_SOURCE_DIR}/src/oar/backend/cpu/simd/kernels.cpp" APPEND PROPERTY COMPILE_DEFINITIONS OAR_WITHOUT_${name}_LOOPS)
+endif()
+if("base" IN_LIST simd_sets)
+  oar_add_simd_units(base)
+endif()
+if("avx512" IN_LIST simd_sets)
   oar_add_simd_units(avx512
     -mavx512f -mavx512bw -mavx512cd -mavx512dq -mavx512vl -mprefer-vector-width=512)
 endif()

@@ -2,7 +2,7 @@
 # Installs what a build (or another purpose) needs and is missing, and keeps .venv up to date.
 # With everything in place it takes a fraction of a second.
 #
-#   tools/setup.sh [build|run|check|wheel|aarch64|wasm]     run: a build without tests; aarch64, wasm: cross builds
+#   tools/setup.sh [build|run|check|wheel|aarch64|wasm|browser]     run: a build without tests; aarch64, wasm: cross builds
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -39,8 +39,11 @@ case $purpose in
     packages=(emscripten nodejs cmake ninja-build libfmt-dev)
     requirements=(run)
     ;;
+  browser)
+    packages=(chromium chromium-driver fonts-dejavu-core)
+    ;;
   *)
-    echo "setup.sh: '$purpose' is not one of build, run, check, wheel, aarch64, wasm" >&2
+    echo "setup.sh: '$purpose' is not one of build, run, check, wheel, aarch64, wasm, browser" >&2
     exit 2
     ;;
 esac
@@ -76,7 +79,7 @@ else
   fi
 fi
 
-if [ ${#missing[@]} -gt 0 ]; then
+install_missing() {
   command -v apt-get >/dev/null || say_by_hand "there is no apt-get here"
   as_root=()
   if [ "$(id -u)" -ne 0 ]; then
@@ -84,30 +87,46 @@ if [ ${#missing[@]} -gt 0 ]; then
     as_root=(sudo)
   fi
   echo "Installing ${missing[*]}"
+  # Another installation may be running, perhaps one of the system's own: wait for it.
+  wait_for_lock=(-o DPkg::Lock::Timeout=300)
   install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive
-    apt-get install -y -q --no-install-recommends "${missing[@]}")
+    apt-get "${wait_for_lock[@]}" install -y -q --no-install-recommends "${missing[@]}")
   # The lists of a fresh machine are empty or old; refreshing them costs time, so only then.
   if ! "${install[@]}" >/dev/null 2>&1; then
-    "${as_root[@]}" apt-get update -q || say_by_hand "apt-get update failed"
+    "${as_root[@]}" apt-get "${wait_for_lock[@]}" update -q || say_by_hand "apt-get update failed"
     "${install[@]}" || say_by_hand "apt-get install failed"
   fi
-fi
+}
 
 # ---- The Python environment --------------------------------------------------------------------
 
-version=$("$python" -c 'import sys; print(sys.version.split()[0], sys.base_prefix)')
-if [ "$(cat .venv/oar-python 2>/dev/null || true)" != "$version" ]; then
-  echo "Creating .venv with Python ${version%% *}"
-  "$python" -m venv --clear .venv
-  echo "$version" >.venv/oar-python
-fi
-
-for part in "${requirements[@]}"; do
-  file=tools/requirements-$part.txt
-  stamp=.venv/oar-$part
-  if ! cmp -s "$file" "$stamp"; then
-    echo "Installing the Python packages of $file"
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check -r "$file"
-    cp "$file" "$stamp"
+make_environment() {
+  version=$("$python" -c 'import sys; print(sys.version.split()[0], sys.base_prefix)')
+  if [ "$(cat .venv/oar-python 2>/dev/null || true)" != "$version" ]; then
+    echo "Creating .venv with Python ${version%% *}"
+    "$python" -m venv --clear .venv
+    echo "$version" >.venv/oar-python
   fi
-done
+
+  for part in "${requirements[@]}"; do
+    file=tools/requirements-$part.txt
+    stamp=.venv/oar-$part
+    if ! cmp -s "$file" "$stamp"; then
+      echo "Installing the Python packages of $file"
+      .venv/bin/python -m pip install --quiet --disable-pip-version-check -r "$file"
+      cp "$file" "$stamp"
+    fi
+  done
+}
+
+# Both wait for downloads, so they run at the same time, unless the environment needs a package of the first.
+if [ ${#missing[@]} -eq 0 ]; then
+  make_environment
+elif [[ " ${missing[*]} " == *" python3"* ]]; then
+  install_missing
+  make_environment
+else
+  install_missing &
+  make_environment
+  wait $!
+fi

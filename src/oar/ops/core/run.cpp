@@ -168,13 +168,20 @@ Outputs run_derived_inplace(const Op& op, Args args, Device device) {
   return outputs;
 }
 
+#if defined(OAR_LEAN)
+constexpr const char* kHintOnCpu =
+    "`make quickstart` leaves out the kernels of families that few models use. Run `make build`.";
+#else
+constexpr const char* kHintOnCpu = "Give the op a kernel or a decomposition.";
+#endif
+
 Outputs decomposed(const Op& op, Args args, Device device) {
   if (!op.def().decompose) [[unlikely]] {
     const char* why =
         devices::type(device.type).api().supports(op.name().c_str(), op.schema().version);
-    fail(ErrorKind::Unsupported,
-         "{} has no kernel for this op{}{}.\nhint: Move the operands to the CPU with x.cpu().",
-         devices::to_string(device), why ? ": " : "", why ? why : "");
+    fail(ErrorKind::Unsupported, "{} has no kernel for this op{}{}.\nhint: {}",
+         devices::to_string(device), why ? ": " : "", why ? why : "",
+         device.is_cpu() ? kHintOnCpu : "Move the operands to the CPU with x.cpu().");
   }
   const devices::Scope scope(device);
   return op.def().decompose(args);
@@ -369,7 +376,7 @@ Metas infer_results(const Op& op, Args args) {
 void check_arguments(const Op& op, Args args) {
   const OpScope scope(op.name().c_str());
   const Op& rules = op.inplace_of() ? *op.inplace_of() : op;
-  if (rules.def().infer) infer_results(op, args);
+  rules.def().infer ? void(infer_results(op, args)) : check_dtypes(op, args);
 }
 
 Metas infer_types(const Op& op, Args args) {

@@ -18,8 +18,8 @@ void check_dtypes(const Op& op, Args args);
 // than can be addressed. For calls that are only recorded.
 Metas infer_types(const Op& op, Args args);
 
-// Raises the errors of inference before a rule relies on the arguments, in every mode. Does nothing if the op
-// has no inference of its own, because its parts are calls that are checked.
+// Raises the errors of inference before a rule relies on the arguments, in every mode. If the op has no inference of
+// its own, only its dtypes are checked: its parts are calls that are checked, too.
 void check_arguments(const Op& op, Args args);
 
 // Do they share memory, at least in part?

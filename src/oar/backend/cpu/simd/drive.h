@@ -27,7 +27,7 @@ class Piece {
       : function_(function), sizes_(sizes), numbers_(numbers), stream_(stream) {}
 
   void operator()(Pointers p, const Strides& s, int64_t n, const Strides& across, int64_t rows) {
-    if (n == 1 ? filled_ == 0 && rows == 1 : n >= kShort && in_order(s))
+    if (n == 1 ? filled_ == 0 && rows == 1 : (n >= kShort || n == kStep) && in_order(s))
       return call(p, s, n, across, rows);
     for (int64_t row = 0; row < rows; ++row) {
       collect(p, s, n);
@@ -50,6 +50,7 @@ class Piece {
 
  private:
   static constexpr int64_t kRoom = 512, kSegments = 128, kShort = 24;
+  static constexpr int64_t kStep = 16;  // what a loop computes at a time: no rest, so not too short
   struct Segment {
     char* to;
     int64_t stride, count;

@@ -33,9 +33,11 @@ class Loops {
 
  private:
   Loops() {
+#if !defined(OAR_WITHOUT_BASE_LOOPS)  // a lean library; without AVX-512 the general loops serve it
     set_all(base::kArithmetic, base::kMath, base::kActivation, base::kLoss, base::kQuestion,
             base::kConvert, base::kSelect);
-#if defined(__x86_64__)
+#endif
+#if defined(__x86_64__) && !defined(OAR_WITHOUT_AVX512_LOOPS)
     if (use_avx512())
       set_all(avx512::kArithmetic, avx512::kMath, avx512::kActivation, avx512::kLoss,
               avx512::kQuestion, avx512::kConvert, avx512::kSelect);

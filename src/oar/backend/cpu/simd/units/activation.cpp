@@ -221,9 +221,9 @@ struct Mish {
 // With n = e^v: tanh(log(1 + n)) = w / (w + 2), w = n (n + 2). Beyond kMishHigh it is 1, below
 // kMishLow n is 0; v is between them everywhere, since 4 n (n + 1) / (w + 2)^2 does not reach 0.
 template <class T>
-constexpr T kMishHigh = kIsFloat<T> ? T(20) : T(40);
+[[maybe_unused]] constexpr T kMishHigh = kIsFloat<T> ? T(20) : T(40);
 template <class T>
-constexpr T kMishLow = kIsFloat<T> ? T(-120) : T(-760);
+[[maybe_unused]] constexpr T kMishLow = kIsFloat<T> ? T(-120) : T(-760);
 template <class T>
 struct MishGrad {
   T operator()(T x, T grad) const {

@@ -223,8 +223,8 @@ struct Hardswish {
 template <class T>
 struct HardswishGrad {
   T operator()(T x, T grad) const {
-    const T middle = grad * (2 * x + 3) / 6;
-    const T above = x > -3 ? middle : T(0);
+    const T middle = grad * ((2 * x + 3) / 6);
+    const T above = x <= -3 ? T(0) : middle;
     return x >= 3 ? grad : above;
   }
 };
