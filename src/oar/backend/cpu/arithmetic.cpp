@@ -103,7 +103,7 @@ void remainder(KernelCall& call) {
 struct Neg {
   template <class T>
   T operator()(T v) const {
-    return wrapping(T(0), v, [v](auto zero, auto u) {
+    return wrapping(T(0), v, [=](auto zero, auto u) {
       if constexpr (std::is_integral_v<T>)
         return zero - u;
       else

@@ -9,7 +9,7 @@
 namespace oar::cpu {
 namespace {
 
-constexpr int64_t kBlock = 128;
+constexpr int64_t kBlock = 1024;
 
 struct Reading {
   bool nearest, align_corners;
@@ -130,25 +130,53 @@ struct Block {
   }
 };
 
-// Eight places at a time; returns how many have been read.
-template <class C, class Places>
-int64_t read_eights(const Places& block, const C* plane, C* out) {
-  int64_t p = 0;
-  if constexpr (std::is_same_v<C, float>)
-    for (; p + 8 <= block.count; p += 8) {
-      Float8 sum{};
-      for (int k = 0; k < Places::kCorners; ++k) {
-        const Float8 w = load8<Float8>(block.weight[k] + p);
-        sum += where_not_zero(w, gather8(plane, load8<Int8>(block.pixel[k] + p)) * w);
+// The corners of a block in pairs that lie side by side in memory, at most shifted by one at either end of a plane.
+template <class Places>
+struct Pairs {
+  static constexpr int kPairs = Places::kCorners / 2;
+  int64_t count = 0;  // a multiple of 8: places that are missing weigh nothing
+  int32_t first[kPairs][kBlock];
+  float weight[kPairs][2 * kBlock];
+
+  Pairs(const Places& block, int64_t plane) : count((block.count + 7) / 8 * 8) {
+    const auto last = static_cast<int32_t>(plane - 2);
+    for (int k = 0; k < kPairs; ++k) {
+      const int low = 2 * k, high = low + 1;
+      for (int64_t p = 0; p < block.count; ++p) {
+        const bool has_low = block.there[low][p], has_high = block.there[high][p];
+        const int32_t at = has_low ? block.pixel[low][p] : block.pixel[high][p] - int32_t{has_high};
+        const float before = block.weight[low][p], after = block.weight[high][p];
+        first[k][p] = at < 0 ? 0 : at > last ? last : at;
+        weight[k][2 * p] = at < 0 ? after : at > last ? 0.0F : before;
+        weight[k][2 * p + 1] = at < 0 ? 0.0F : at > last ? before : after;
       }
-      store8(out + p, sum);
+      for (int64_t p = block.count; p < count; ++p)
+        first[k][p] = 0, weight[k][2 * p] = weight[k][2 * p + 1] = 0;
     }
-  return p;
-}
+  }
+
+  void read(const float* plane, float* out, int64_t n) const {
+    for (int64_t p = 0; p < n; p += 8) {
+      Float8 low{}, high{};
+      for (int k = 0; k < kPairs; ++k) {
+        low += weighted(plane, k, p);
+        high += weighted(plane, k, p + 4);
+      }
+      const Float8 sums = sums_of_pairs(low, high);
+      std::memcpy(out + p, &sums, static_cast<size_t>(std::min<int64_t>(8, n - p)) * sizeof(float));
+    }
+  }
+
+ private:
+  Float8 weighted(const float* plane, int k, int64_t p) const {
+    const Float8 w = load8<Float8>(weight[k] + 2 * p);
+    return where_not_zero(w, gather_pairs(plane, first[k] + p) * w);
+  }
+};
 
 template <class C, class Places>
 void read_channel(const Places& block, const C* __restrict plane, C* __restrict out) {
-  for (int64_t p = read_eights(block, plane, out); p < block.count; ++p) {
+  for (int64_t p = 0; p < block.count; ++p) {
     C sum = 0;
     for (int k = 0; k < Places::kCorners; ++k) {
       const C w = block.weight[k][p], v = plane[block.pixel[k][p]];
@@ -156,6 +184,20 @@ void read_channel(const Places& block, const C* __restrict plane, C* __restrict 
     }
     out[p] = sum;
   }
+}
+
+// Reads a block of places in each of the channels, which are planes.
+template <class C, class Places>
+void read_channels(const Reading& r, const Places& block, const C* planes, C* out) {
+  if constexpr (std::is_same_v<C, float> && Places::kCorners > 1)
+    if (r.plane() > 1) {
+      const Pairs<Places> pairs(block, r.plane());
+      for (int64_t c = 0; c < r.channels; ++c)
+        pairs.read(planes + c * r.plane(), out + c * r.places, block.count);
+      return;
+    }
+  for (int64_t c = 0; c < r.channels; ++c)
+    read_channel<C>(block, planes + c * r.plane(), out + c * r.places);
 }
 
 template <class C, class Places>
@@ -211,8 +253,8 @@ void grid_sample(KernelCall& call) {
       using Places = typename decltype(kind)::type;
       each_block(r, [&](int64_t image, int64_t first, int64_t count) {
         const Places block(r, grid.data() + (image * r.places + first) * r.axes, count);
-        for (int64_t c = image * r.channels; c < (image + 1) * r.channels; ++c)
-          read_channel<C>(block, x.data() + c * r.plane(), out.data() + c * r.places + first);
+        read_channels<C>(r, block, x.data() + image * r.channels * r.plane(),
+                         out.data() + image * r.channels * r.places + first);
       });
     });
     out.finish();

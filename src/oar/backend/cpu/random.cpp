@@ -200,10 +200,9 @@ void poisson(KernelCall& call) {
     auto* o = static_cast<T*>(out.data);
     parallel_for(0, out.numel, kGrain / 64, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        user_check(mean[i] >= 0, ErrorKind::InvalidArgument, "x holds {}; a mean is not negative.",
-                   mean[i]);
+        user_check(!std::isnan(mean[i]), ErrorKind::InvalidArgument, "x holds NaN as a mean.");
         Supply supply(stream, static_cast<uint64_t>(part.index(i)) * kBlocks, kBlocks);
-        o[i] = convert_element<T>(poisson_number(mean[i], supply));
+        o[i] = convert_element<T>(poisson_number(std::max(mean[i], 0.0), supply));
       }
     });
   });

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "oar/backend/cpu/loops/compact.h"
@@ -263,6 +264,13 @@ void roi_align_grad(KernelCall& call) {
   });
 }
 
+// A product that is rounded before a sum: fused with it, the edge of the last bin would not be that of the box.
+template <class C>
+C rounded_product(int64_t count, C each) {
+  using Wide = std::conditional_t<std::is_same_v<C, float>, double, long double>;
+  return static_cast<C>(static_cast<Wide>(count) * static_cast<Wide>(each));
+}
+
 // Which pixels each bin of psroi_pool averages.
 template <class C>
 struct MeanBins {
@@ -274,8 +282,8 @@ struct MeanBins {
       const C start = std::round(low) * scale, end = (std::round(high) + 1) * scale;
       const C each = std::max(end - start, C(0.1)) / static_cast<C>(bins);
       for (int64_t b = 0; b < bins; ++b)
-        made.push_back({clamped(std::floor(static_cast<C>(b) * each + start), 0, size),
-                        clamped(std::ceil(static_cast<C>(b + 1) * each + start), 0, size)});
+        made.push_back({clamped(std::floor(rounded_product(b, each) + start), 0, size),
+                        clamped(std::ceil(rounded_product(b + 1, each) + start), 0, size)});
       return made;
     };
     rows = spans(box[1], box[3], r.rows, r.height);

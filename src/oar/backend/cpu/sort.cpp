@@ -8,13 +8,8 @@ void order(KernelCall& call, int64_t axis, int64_t count, bool descending) {
   const AxisSpan span(call.in(0), axis);
   from_sorted_lines(call, span, descending,
                     [&](auto& sorter, const auto* line, int64_t i, auto* values, int64_t* places) {
-                      const uint32_t* sorted = sorter.first(line, span.inner, count);
                       const int64_t to = i / span.inner * count * span.inner + i % span.inner;
-                      for (int64_t k = 0; k < count; ++k) {
-                        const int64_t place = sorted[k];
-                        values[to + k * span.inner] = line[place * span.inner];
-                        places[to + k * span.inner] = place;
-                      }
+                      sorter.first(line, span.inner, count, values + to, places + to);
                     });
 }
 

@@ -38,60 +38,86 @@ template <class T>
 class RowSums {
  public:
   explicit RowSums(int64_t width)
-      : seen_(static_cast<size_t>(width), -1),
-        sums_(static_cast<size_t>(width)),
-        bits_(static_cast<size_t>(width + 63) / 64, 0) {}
+      : sums_(static_cast<size_t>(width), T(0)), bits_(static_cast<size_t>(width + 63) / 64, 0) {}
 
   int64_t count(const CsrMatrix<T>& x, const CsrMatrix<T>& y, int64_t row) {
+    if (!is_full(x, y, row)) {
+      list_.clear();
+      each_part(x, y, row, [&](int64_t col, int64_t, int64_t) { note(col); });
+      for (const int64_t col : list_) bits_[static_cast<size_t>(col / 64)] = 0;
+      return static_cast<int64_t>(list_.size());
+    }
+    each_part(x, y, row, [&](int64_t col, int64_t, int64_t) { mark(col); });
     int64_t found = 0;
-    each_part(x, y, row, [&](int64_t col, int64_t, int64_t) {
-      found += seen_[static_cast<size_t>(col)] != row;
-      seen_[static_cast<size_t>(col)] = row;
-    });
+    for (uint64_t& word : bits_) {
+      found += std::popcount(word);
+      word = 0;
+    }
     return found;
   }
-  // After all rows were counted; rows are marked by other numbers then.
+  // Few columns are listed and sorted; many are marked in a set of bits, which is then read in order.
   void sum(const CsrMatrix<T>& x, const CsrMatrix<T>& y, int64_t row, int64_t* cols, T* values) {
-    const int64_t mark = -2 - row;
-    int64_t found = 0;
-    each_part(x, y, row, [&](int64_t col, int64_t p, int64_t q) {
-      const auto at = static_cast<size_t>(col);
-      const T term = x.values[p] * y.values[q];
-      if (seen_[at] == mark) {
-        sums_[at] += term;
-        return;
+    if (!is_full(x, y, row)) {
+      list_.clear();
+      each_part(x, y, row, [&](int64_t col, int64_t p, int64_t q) {
+        sums_[static_cast<size_t>(col)] += x.values[p] * y.values[q];
+        note(col);
+      });
+      std::sort(list_.begin(), list_.end());
+      for (const int64_t col : list_) {
+        bits_[static_cast<size_t>(col / 64)] = 0;
+        *cols++ = col;
+        *values++ = take(col);
       }
-      seen_[at] = mark;
-      sums_[at] = term;
-      cols[found++] = col;
+      return;
+    }
+    each_part(x, y, row, [&](int64_t col, int64_t p, int64_t q) {
+      sums_[static_cast<size_t>(col)] += x.values[p] * y.values[q];
+      mark(col);
     });
-    put_in_order(cols, found);
-    for (int64_t k = 0; k < found; ++k) values[k] = sums_[static_cast<size_t>(cols[k])];
+    int64_t first = 0;
+    for (uint64_t& word : bits_) {
+      for (uint64_t left = word; left != 0; left &= left - 1) {
+        const int64_t col = first + std::countr_zero(left);
+        *cols++ = col;
+        *values++ = take(col);
+      }
+      word = 0;
+      first += 64;
+    }
   }
 
  private:
-  // Few columns are sorted; many are marked in a set of bits, which is then read in order.
-  void put_in_order(int64_t* cols, int64_t found) {
-    const auto words = static_cast<int64_t>(bits_.size());
-    if (found * static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(found))) < words) {
-      std::sort(cols, cols + found);
-      return;
-    }
-    for (int64_t k = 0; k < found; ++k)
-      bits_[static_cast<size_t>(cols[k] / 64)] |= uint64_t{1} << (cols[k] % 64);
-    int64_t k = 0;
-    for (int64_t word = 0; word < words; ++word)
-      for (uint64_t& left = bits_[static_cast<size_t>(word)]; left != 0; left &= left - 1)
-        cols[k++] = word * 64 + std::countr_zero(left);
+  // Are there so many products that reading all bits costs less than sorting?
+  bool is_full(const CsrMatrix<T>& x, const CsrMatrix<T>& y, int64_t row) const {
+    uint64_t parts = 0;
+    for (int64_t p = x.crows[row]; p < x.crows[row + 1]; ++p)
+      parts += static_cast<uint64_t>(y.crows[x.cols[p] + 1] - y.crows[x.cols[p]]);
+    return parts * static_cast<uint64_t>(std::bit_width(parts)) >= bits_.size();
+  }
+  void mark(int64_t col) {
+    bits_[static_cast<size_t>(col) / 64] |= uint64_t{1} << (static_cast<size_t>(col) % 64);
+  }
+  void note(int64_t col) {
+    const uint64_t bit = uint64_t{1} << (static_cast<size_t>(col) % 64);
+    uint64_t& word = bits_[static_cast<size_t>(col) / 64];
+    if ((word & bit) == 0) list_.push_back(col);
+    word |= bit;
+  }
+  T take(int64_t col) {
+    T& sum = sums_[static_cast<size_t>(col)];
+    const T value = sum;
+    sum = T(0);
+    return value;
   }
   template <class F>
   static void each_part(const CsrMatrix<T>& x, const CsrMatrix<T>& y, int64_t row, F&& body) {
     for (int64_t p = x.crows[row]; p < x.crows[row + 1]; ++p)
       for (int64_t q = y.crows[x.cols[p]]; q < y.crows[x.cols[p] + 1]; ++q) body(y.cols[q], p, q);
   }
-  std::vector<int64_t> seen_;
-  std::vector<T> sums_;
+  std::vector<T> sums_;         // all zero between rows
   std::vector<uint64_t> bits_;  // all zero between rows
+  std::vector<int64_t> list_;
 };
 
 int64_t chunk_count(int64_t rows, int64_t work) {

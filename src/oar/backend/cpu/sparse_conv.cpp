@@ -59,12 +59,13 @@ struct Window {
         axes(in.size()) {
     int64_t image = 1;
     for (size_t i = 0; i < axes; ++i) {
+      user_check(in[i] >= 0 && in[i] < (int64_t{1} << 40), ErrorKind::InvalidArgument,
+                 "axis {} of size {} is negative or too large.", i, in[i]);
       stride.push_back(subm ? 1 : call.arg(3).as_ints()[i]);
       padding.push_back(subm ? dilation[i] * (kernel[i] / 2) : call.arg(4).as_ints()[i]);
       const int64_t reach = dilation[i] * (kernel[i] - 1) + 1, padded = in[i] + 2 * padding[i];
       user_check(
-          in[i] >= 0 && in[i] < (int64_t{1} << 40) && (subm || padded >= reach),
-          ErrorKind::InvalidArgument,
+          subm || padded >= reach, ErrorKind::InvalidArgument,
           "a kernel that reaches over {} elements does not fit axis {} of size {} with padding {}.",
           reach, i, in[i], padding[i]);
       out.push_back(subm ? in[i] : (padded - reach) / stride[i] + 1);

@@ -1,5 +1,6 @@
 // Index vectors of sparse tensors.
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "oar/backend/cpu/sparse/positions.h"
@@ -84,7 +85,16 @@ void compress_rows(KernelCall& call) {
   check_positions(rows.data(), n, size, "rows");
   int64_t* out = numbers_of(call.out());
   std::fill(out, out + size + 1, 0);
-  for (int64_t k = 0; k < n; ++k) ++out[rows.data()[k] + 1];
+  const int64_t* row_of = rows.data();
+  int64_t falls = 0;  // its sign: a comparison would not vectorise
+  for (int64_t k = 1; k < n; ++k) falls |= row_of[k] - row_of[k - 1];
+  if (falls >=
+      0) {  // the last element of a row tells its end: unlike a count, a write waits for none before it
+    for (int64_t k = 0; k < n; ++k) out[row_of[k] + 1] = k + 1;
+    for (int64_t row = 0; row < size; ++row) out[row + 1] = std::max(out[row + 1], out[row]);
+    return;
+  }
+  for (int64_t k = 0; k < n; ++k) ++out[row_of[k] + 1];
   for (int64_t row = 0; row < size; ++row) out[row + 1] += out[row];
 }
 
@@ -92,10 +102,16 @@ void key_order(KernelCall& call) {
   const Flat<int64_t> keys(call.in(0));
   const int64_t n = call.in(0).numel, size = call.arg(1).as_ints()[0];
   check_positions(keys.data(), n, size, "keys");
+  int64_t* out = numbers_of(call.out());
+  if (size / 64 > n) {  // a count for each possible key would take longer than a sort
+    std::iota(out, out + n, 0);
+    std::stable_sort(out, out + n,
+                     [&](int64_t a, int64_t b) { return keys.data()[a] < keys.data()[b]; });
+    return;
+  }
   std::vector<int64_t> next(static_cast<size_t>(size) + 1, 0);
   for (int64_t k = 0; k < n; ++k) ++next[static_cast<size_t>(keys.data()[k]) + 1];
   for (size_t i = 0; i < static_cast<size_t>(size); ++i) next[i + 1] += next[i];
-  int64_t* out = numbers_of(call.out());
   for (int64_t k = 0; k < n; ++k) out[next[static_cast<size_t>(keys.data()[k])]++] = k;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "oar/backend/cpu/sparse/positions.h"
+#include "oar/backend/cpu/vector.h"
 
 namespace oar::cpu {
 namespace {
@@ -56,12 +57,16 @@ void sum_row(const I* cols, const T* values, int64_t count, const T* y, int64_t 
 // The product of a row and a vector, as four sums that do not wait for each other.
 template <class T, class I>
 T dot_row(const I* cols, const T* values, int64_t count, const T* y) {
-  T sums[4] = {};
+  T a = 0, b = 0, c = 0, d = 0;
   int64_t k = 0;
-  for (; k + 4 <= count; k += 4)
-    for (int64_t i = 0; i < 4; ++i) sums[i] += values[k + i] * y[cols[k + i]];
-  for (; k < count; ++k) sums[0] += values[k] * y[cols[k]];
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  for (; k + 4 <= count; k += 4) {
+    a += values[k] * y[cols[k]];
+    b += values[k + 1] * y[cols[k + 1]];
+    c += values[k + 2] * y[cols[k + 2]];
+    d += values[k + 3] * y[cols[k + 3]];
+  }
+  for (; k < count; ++k) a += values[k] * y[cols[k]];
+  return (a + b) + (c + d);
 }
 
 // Rows of about equal work for each chunk. A row is summed by one thread, in the order of its elements.
@@ -187,17 +192,28 @@ void coo_matmul(KernelCall& call) {
   });
 }
 
+// Four products of vectors of n elements each.
 template <class T>
-T dot(const T* a, const T* b, int64_t n) {
-  constexpr int64_t kLanes = 16;
-  T sums[kLanes] = {};
+void dot_four(const T* const* a, const T* const* b, int64_t n, T* out) {
   int64_t j = 0;
-  for (; j + kLanes <= n; j += kLanes)
-    for (int64_t lane = 0; lane < kLanes; ++lane) sums[lane] += a[j + lane] * b[j + lane];
-  for (; j < n; ++j) sums[j % kLanes] += a[j] * b[j];
-  for (int64_t half = kLanes / 2; half > 0; half /= 2)
-    for (int64_t lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
-  return sums[0];
+  T sums[4] = {};
+  if constexpr (std::is_floating_point_v<T>) {
+    using V = typename Vectors<T>::Values;
+    constexpr int64_t kWidth = 32 / static_cast<int64_t>(sizeof(T));
+    V p{}, q{}, r{}, s{};  // by name: so they stay in registers
+    for (; j + kWidth <= n; j += kWidth) {
+      p += load8<V>(a[0] + j) * load8<V>(b[0] + j);
+      q += load8<V>(a[1] + j) * load8<V>(b[1] + j);
+      r += load8<V>(a[2] + j) * load8<V>(b[2] + j);
+      s += load8<V>(a[3] + j) * load8<V>(b[3] + j);
+    }
+    V all = sums_of_pairs(sums_of_pairs(p, q), sums_of_pairs(r, s));
+    if constexpr (kWidth == 8) all = sums_of_pairs(all, all);
+    for (int i = 0; i < 4; ++i) sums[i] = all[i];
+  }
+  for (; j < n; ++j)
+    for (int i = 0; i < 4; ++i) sums[i] += a[i][j] * b[i][j];
+  for (int i = 0; i < 4; ++i) out[i] = sums[i];
 }
 
 void sampled_matmul(KernelCall& call) {
@@ -212,9 +228,18 @@ void sampled_matmul(KernelCall& call) {
     const Result<T> out(call.out());
     parallel_for(0, count, std::max<int64_t>(1, kGrain / std::max<int64_t>(width, 1)),
                  [&](int64_t begin, int64_t end) {
-                   for (int64_t k = begin; k < end; ++k)
-                     out.data()[k] = dot(x.data() + rows.data()[k] * width,
-                                         y.data() + cols.data()[k] * width, width);
+                   for (int64_t k = begin; k < end; k += 4) {
+                     const T *a[4], *b[4];
+                     T four[4];
+                     const int64_t used = std::min<int64_t>(4, end - k);
+                     for (int64_t i = 0; i < 4; ++i) {
+                       const int64_t at = k + std::min(i, used - 1);
+                       a[i] = x.data() + rows.data()[at] * width;
+                       b[i] = y.data() + cols.data()[at] * width;
+                     }
+                     dot_four(a, b, width, four);
+                     std::copy_n(four, used, out.data() + k);
+                   }
                  });
     out.finish();
   });

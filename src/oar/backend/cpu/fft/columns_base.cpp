@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "oar/backend/cpu/fft/columns.h"
 #include "oar/tensor/allocator.h"
@@ -79,6 +81,43 @@ T* words(Packet<T>* packets) {
   return reinterpret_cast<T*>(packets);
 }
 
+// Two real lines that are the parts of one complex line: each gets the rounding errors of both, and what is NaN or overflows in
+// one would be NaN in the other. So the second one is brought to the magnitude of the first, by powers of two, which are exact.
+template <class T>
+class Pair {
+ public:
+  using Vector = typename Packet<T>::Vector;
+
+  void see(const Vector& one, const Vector& two) {
+    one_ = larger(one_, one);
+    two_ = larger(two_, two);
+    invalid_ += one * T(0) + two * T(0);
+  }
+  // Can the lines of all lanes be parts of one? Not if one is NaN or so large that it may overflow, or both are too different.
+  bool balance(int64_t n) {
+    constexpr int kFar = 60;
+    const T most = std::numeric_limits<T>::max() / static_cast<T>(8 * n);
+    for (int lane = 0; lane < Packet<T>::kLanes; ++lane) {
+      const T one = one_[lane], two = two_[lane];
+      if (invalid_[lane] != 0 || one > most || two > most) return false;
+      const int apart = one == 0 || two == 0 ? 0 : std::ilogb(one) - std::ilogb(two);
+      if (apart > kFar || apart < -kFar) return false;
+      up_[lane] = std::ldexp(T(1), apart);
+      down_[lane] = std::ldexp(T(1), -apart);
+    }
+    return true;
+  }
+  const Vector& up() const { return up_; }
+  const Vector& down() const { return down_; }
+
+ private:
+  static Vector larger(const Vector& a, const Vector& b) {
+    const Vector size = b < 0 ? -b : b;
+    return size > a ? size : a;
+  }
+  Vector one_ = {}, two_ = {}, invalid_ = {}, up_ = {}, down_ = {};
+};
+
 }  // namespace
 
 template <class T>
@@ -121,11 +160,21 @@ void Columns<T>::real_lines(const T* in, const Lines& from, T* out, const Lines&
   const int64_t left = std::min(count, kLanes), right = count - left;
   Exchange<T>(from, first, left).template load<1>(in, words(a_), n);
   Exchange<T>(from, first + left, right).template load<1>(in, words(a_) + kLanes, n);
+  Pair<T> pair;
+  if (right > 0) {
+    for (int64_t row = 0; row < n; ++row) pair.see(a_[row].re, a_[row].im);
+    if (!pair.balance(n)) {
+      real_lines(in, from, out, to, first, left, conj);
+      return real_lines(in, from, out, to, first + left, right, conj);
+    }
+    for (int64_t row = 0; row < n; ++row) a_[row].im *= pair.up();
+  }
   P *made = passes_.run(a_, b_, 1), *other = made == a_ ? b_ : a_;
   const T share = factor_ / 2;
   for (int64_t k = 0; k < half; ++k) {
     const P z = made[k], mirror = made[k == 0 ? 0 : n - k].conj();
-    const P one = share * (z + mirror), two = share * (z - mirror).times_minus_i();
+    const P one = share * (z + mirror), moved = share * (z - mirror).times_minus_i();
+    const P two = {moved.re * pair.down(), moved.im * pair.down()};
     other[k] = conj ? one.conj() : one;
     made[k] = conj ? two.conj() : two;
   }
@@ -145,6 +194,18 @@ void Columns<T>::hermitian_lines(const T* in, const Lines& from, T* out, const L
   const int64_t left = std::min(count, kLanes), right = count - left;
   Exchange<T>(from, first, left).template load<2>(in, words(b_), half);
   Exchange<T>(from, first + left, right).template load<2>(in, words(c_), half);
+  Pair<T> pair;
+  if (right > 0) {
+    for (int64_t k = 0; k < half; ++k) {
+      pair.see(b_[k].re, c_[k].re);
+      pair.see(b_[k].im, c_[k].im);
+    }
+    if (!pair.balance(2 * n)) {
+      hermitian_lines(in, from, out, to, first, left, conj);
+      return hermitian_lines(in, from, out, to, first + left, right, conj);
+    }
+    for (int64_t k = 0; k < half; ++k) c_[k] = {c_[k].re * pair.up(), c_[k].im * pair.up()};
+  }
   // The sum of one line and i times the other, parts exchanged for the inverse transform.
   for (int64_t k = 0; k < half; ++k) {
     P one = b_[k], two = c_[k];
@@ -157,8 +218,10 @@ void Columns<T>::hermitian_lines(const T* in, const Lines& from, T* out, const L
   P* made = passes_.run(a_, b_, 1);
   for (int64_t row = 0; row < n; ++row) made[row] = factor_ * made[row].swapped();
   Exchange<T>(to, first, left).template store<1>(words(made), out, n);
-  if (right > 0)
+  if (right > 0) {
+    for (int64_t row = 0; row < n; ++row) made[row].im *= pair.down();
     Exchange<T>(to, first + left, right).template store<1>(words(made) + kLanes, out, n);
+  }
 }
 
 template class Columns<float>;

@@ -7,6 +7,7 @@
 
 #include "oar/backend/cpu/lapack/library.h"
 #include "oar/backend/cpu/loops/compact.h"
+#include "oar/backend/cpu/loops/transpose.h"
 
 namespace oar::cpu::lapack {
 
@@ -73,15 +74,18 @@ class Failure {
   std::atomic<int64_t> first_{INT64_MAX};
 };
 
-// to[columns, rows] = from[rows, columns] transposed, in blocks that stay in the cache.
+// to[columns, rows] = from[rows, columns] transposed, in tiles that stay in the cache.
 template <class T>
 void transpose_into(const T* from, int64_t rows, int64_t columns, T* to) {
-  constexpr int64_t kBlock = 16;
-  for (int64_t i0 = 0; i0 < rows; i0 += kBlock)
-    for (int64_t j0 = 0; j0 < columns; j0 += kBlock)
-      for (int64_t i = i0; i < std::min(rows, i0 + kBlock); ++i)
-        for (int64_t j = j0; j < std::min(columns, j0 + kBlock); ++j)
-          to[j * rows + i] = from[i * columns + j];
+  constexpr int64_t kTile = 64;
+  using Word =
+      std::conditional_t<sizeof(T) == 4, uint32_t, std::conditional_t<sizeof(T) == 8, uint64_t, T>>;
+  for (int64_t i = 0; i < rows; i += kTile)
+    for (int64_t j = 0; j < columns; j += kTile)
+      transpose_tile(
+          Tile<Word>{reinterpret_cast<Word*>(to + j * rows + i),
+                     reinterpret_cast<const Word*>(from + i * columns + j), rows, columns},
+          std::min(kTile, columns - j), std::min(kTile, rows - i));
 }
 
 template <class T>

@@ -1,5 +1,9 @@
 // Eigenvalues and eigenvectors.
+#include <numeric>
+
 #include "oar/backend/cpu/lapack/gauge.h"
+#include "oar/backend/cpu/lapack/lanes_jacobi.h"
+#include "oar/backend/cpu/lapack/two_by_two.h"
 
 namespace oar::cpu {
 namespace {
@@ -55,6 +59,71 @@ void store_vectors(T* found, int64_t n, T* out) {
   transpose_into(found, n, n, out);
 }
 
+// Matrices begin to end of a batch by the library.
+template <class T>
+void hermitian_range(int64_t n, bool upper, int64_t begin, int64_t end, const T* x,
+                     real_t<T>* values, T* vectors, Failure& failure) {
+  HermitianSolver<T> solver(n, vectors != nullptr, upper);
+  const Scratch<T> a(n * n), work(solver.size());
+  const Scratch<real_t<T>> reals(solver.real_size());
+  const Scratch<Int> integers(solver.integer_size());
+  for (int64_t i = begin; i < end; ++i) {
+    std::copy_n(x + i * n * n, n * n, a.data());
+    if (!all_finite(a.data(), n * n) ||
+        solver.run(a.data(), values + i * n, work.data(), solver.size(), reals.data(),
+                   solver.real_size(), integers.data(), solver.integer_size()) != 0)
+      failure.report(i);
+    else if (vectors != nullptr)
+      store_vectors(a.data(), n, vectors + i * n * n);
+  }
+}
+
+// The matrices that a triangle of a[n, n] stands for.
+template <class T>
+void complete(int64_t n, bool upper, Lanes<T>* a) {
+  for (int64_t i = 0; i < n; ++i) {
+    a[i * n + i] = from_real<T>(real_part(a[i * n + i]));
+    for (int64_t j = 0; j < i; ++j)
+      (upper ? a[i * n + j] : a[j * n + i]) = conjugated(upper ? a[j * n + i] : a[i * n + j]);
+  }
+}
+
+// Small matrices by rotations, in lanes.
+template <class T>
+void hermitian_lanes(const MatrixShape& shape, bool upper, const T* x, real_t<T>* values,
+                     T* vectors, Failure& failure) {
+  const int64_t n = shape.rows;
+  const double work = 40 * static_cast<double>(n * n * n);
+  over_groups<T>(shape.count, work, [&](int64_t first, int64_t used) {
+    Lanes<T> a[kLanesJacobi * kLanesJacobi], v[kLanesJacobi * kLanesJacobi];
+    gather_lanes(x + first * n * n, n * n, used, n * n, a);
+    complete<T>(n, upper, a);
+    const Reals<T> back = scale_to_one<T>(a, n * n);
+    if (!diagonalise<T>(n, a, vectors == nullptr ? nullptr : v))
+      return hermitian_range(n, upper, first, first + used, x, values, vectors, failure);
+    for (int64_t lane = 0; lane < used; ++lane) {
+      const int64_t i = first + lane;
+      if (!all_finite(x + i * n * n, n * n)) {
+        failure.report(i);
+        continue;
+      }
+      int64_t order[kLanesJacobi];
+      const auto value = [&](int64_t j) { return real_part(a[j * (n + 1)])[lane]; };
+      std::iota(order, order + n, 0);
+      std::stable_sort(order, order + n,
+                       [&](int64_t left, int64_t right) { return value(left) < value(right); });
+      for (int64_t j = 0; j < n; ++j) {
+        values[i * n + j] = value(order[j]) * back[lane];
+        if (vectors == nullptr) continue;
+        T* column = vectors + i * n * n + j;
+        for (int64_t row = 0; row < n; ++row)
+          column[row * n] = lane_of<T>(v[row * n + order[j]], lane);
+        apply(gauge_of(column, n, n), column, n, n);
+      }
+    }
+  });
+}
+
 void hermitian(KernelCall& call, bool wants_vectors) {
   const MatrixShape shape(call.in(0));
   const bool upper = call.arg(1).as_string() == "U";
@@ -62,28 +131,18 @@ void hermitian(KernelCall& call, bool wants_vectors) {
   Failure failure;
   visit_wide<kFloats | kComplexes>(call.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    using R = real_t<T>;
     const int64_t n = shape.rows;
     const Flat<T> x(call.in(0));
-    const Result<R> values(call.out(0));
+    const Result<real_t<T>> values(call.out(0));
     const Result<T> vectors(call.out(wants_vectors ? 1 : 0));
-    over_library_batch(shape.count, 9 * static_cast<double>(n * n * n),
-                       [&](int64_t begin, int64_t end) {
-                         HermitianSolver<T> solver(n, wants_vectors, upper);
-                         const Scratch<T> a(n * n), work(solver.size());
-                         const Scratch<R> reals(solver.real_size());
-                         const Scratch<Int> integers(solver.integer_size());
-                         for (int64_t i = begin; i < end; ++i) {
-                           std::copy_n(x.data() + i * n * n, n * n, a.data());
-                           if (!all_finite(a.data(), n * n) ||
-                               solver.run(a.data(), values.data() + i * n, work.data(),
-                                          solver.size(), reals.data(), solver.real_size(),
-                                          integers.data(), solver.integer_size()) != 0)
-                             failure.report(i);
-                           else if (wants_vectors)
-                             store_vectors(a.data(), n, vectors.data() + i * n * n);
-                         }
-                       });
+    T* found = wants_vectors ? vectors.data() : nullptr;
+    if (takes_rotations<T>(shape))
+      hermitian_lanes(shape, upper, x.data(), values.data(), found, failure);
+    else
+      over_library_batch(
+          shape.count, 9 * static_cast<double>(n * n * n), [&](int64_t begin, int64_t end) {
+            hermitian_range(n, upper, begin, end, x.data(), values.data(), found, failure);
+          });
     values.finish();
     if (wants_vectors) vectors.finish();
   });
@@ -181,14 +240,24 @@ void general(KernelCall& call, bool wants_vectors) {
     const Flat<T> x(call.in(0));
     const Result<C> values(call.out(0));
     const Result<C> vectors(call.out(wants_vectors ? 1 : 0));
-    over_library_batch(shape.count, 25 * static_cast<double>(n * n * n),
-                       [&](int64_t begin, int64_t end) {
-                         GeneralSolver<T> solver(n, wants_vectors);
-                         for (int64_t i = begin; i < end; ++i)
-                           if (!solver.run(x.data() + i * n * n, values.data() + i * n,
-                                           wants_vectors ? vectors.data() + i * n * n : nullptr))
-                             failure.report(i);
-                       });
+    C* found = wants_vectors ? vectors.data() : nullptr;
+    if (n == 2)
+      over_batch(shape.count, 100, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+          if (!all_finite(x.data() + i * 4, 4))
+            failure.report(i);
+          else
+            eigen_two(x.data() + i * 4, values.data() + i * 2, found ? found + i * 4 : nullptr);
+      });
+    else
+      over_library_batch(shape.count, 25 * static_cast<double>(n * n * n),
+                         [&](int64_t begin, int64_t end) {
+                           GeneralSolver<T> solver(n, wants_vectors);
+                           for (int64_t i = begin; i < end; ++i)
+                             if (!solver.run(x.data() + i * n * n, values.data() + i * n,
+                                             found ? found + i * n * n : nullptr))
+                               failure.report(i);
+                         });
     values.finish();
     if (wants_vectors) vectors.finish();
   });

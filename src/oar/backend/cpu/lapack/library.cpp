@@ -79,6 +79,7 @@ Routines<T> load() {
   set(table.glq, kComplex<T> ? "unglq" : "orglq");
   set(table.evd, kComplex<T> ? "heevd" : "syevd");
   set(table.gesdd, "gesdd");
+  set(table.gelsd, "gelsd");
   set(table.geev, "geev");
   return table;
 }

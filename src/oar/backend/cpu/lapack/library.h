@@ -64,6 +64,13 @@ struct Routines {
                   const Int* ldu, T* vt, const Int* ldvt, T* work, const Int* size, R* reals,
                   Int* integers, Int* info, size_t)>
       gesdd;
+  ByKind<void (*)(const Int* m, const Int* n, const Int* columns, T* a, const Int* lda, T* b,
+                  const Int* ldb, R* s, const R* rcond, Int* rank, T* work, const Int* size,
+                  Int* integers, Int* info),
+         void (*)(const Int* m, const Int* n, const Int* columns, T* a, const Int* lda, T* b,
+                  const Int* ldb, R* s, const R* rcond, Int* rank, T* work, const Int* size,
+                  R* reals, Int* integers, Int* info)>
+      gelsd;
   ByKind<void (*)(const char* left, const char* right, const Int* n, T* a, const Int* lda, R* real,
                   R* imaginary, T* vl, const Int* ldvl, T* vr, const Int* ldvr, T* work,
                   const Int* size, Int* info, size_t, size_t),

@@ -1,4 +1,5 @@
 // LU factors and determinants.
+#include "oar/backend/cpu/lapack/lanes_lu.h"
 #include "oar/backend/cpu/lapack/small.h"
 
 namespace oar::cpu {
@@ -36,6 +37,30 @@ void factor_small(const MatrixShape& shape, T* a, Int* pivots, Int* infos) {
   });
 }
 
+// Many matrices: in lanes, which leave factors in the order in which they were computed.
+template <class T>
+void factor_lanes(const MatrixShape& shape, T* a, Int* pivots, Int* infos) {
+  const int64_t n = shape.rows;
+  over_groups<T>(shape.count, static_cast<double>(n * n * n), [&](int64_t first, int64_t used) {
+    const Scratch<Lanes<T>> group(n * n);
+    const Scratch<Mask<T>> rows(n);
+    gather_lanes(a + first * n * n, n * n, used, n * n, group.data());
+    eliminate<T>(n, n, group.data(), rows.data());
+    scatter_lanes(group.data(), n * n, a + first * n * n, n * n, used);
+    for (int64_t lane = 0; lane < used; ++lane) {
+      T* each = a + (first + lane) * n * n;
+      Int zero = 0;
+      for (int64_t j = 0; j < n; ++j) {
+        const int64_t row = rows[j][lane];
+        pivots[(first + lane) * n + j] = static_cast<Int>(row + 1);
+        if (row != j) std::swap_ranges(each + j * n, each + j * n + j, each + row * n);
+        if (zero == 0 && each[j * n + j] == T(0)) zero = static_cast<Int>(j + 1);
+      }
+      infos[first + lane] = zero;
+    }
+  });
+}
+
 void lu_factor(KernelCall& call) {
   const MatrixShape shape(call.in(0));
   auto* pivots = static_cast<Int*>(call.out(1).data);
@@ -48,7 +73,10 @@ void lu_factor(KernelCall& call) {
     using T = typename decltype(tag)::type;
     const Result<T> result(call.out());
     copy_elements(FlatTensor(call.out(), result.data(), dtype_for<T>).get(), call.in(0));
-    if (shape.rows == shape.columns && shape.rows <= kSmall)
+    const bool square = shape.rows == shape.columns;
+    if (square && shape.rows > kSmall && shape.rows <= kLanesLu && fills_lanes<T>(shape.count))
+      factor_lanes(shape, result.data(), pivots, infos);
+    else if (square && shape.rows <= kSmall)
       factor_small(shape, result.data(), pivots, infos);
     else
       factor_large(shape, result.data(), pivots, infos);
@@ -74,11 +102,34 @@ void pivot_permutation(KernelCall& call) {
   }
 }
 
-// body(i, diagonal, n, odd) on the diagonal of U of each matrix, and whether rows were exchanged an odd number of times.
+// The same as over_pivots, in lanes; body gets the diagonal alone.
+template <class T, class Body>
+void over_lane_pivots(const MatrixShape& shape, const T* x, Body&& body) {
+  const int64_t n = shape.rows;
+  over_groups<T>(shape.count, static_cast<double>(n * n * n), [&](int64_t first, int64_t used) {
+    const Scratch<Lanes<T>> group(n * n);
+    const Scratch<Mask<T>> rows(n);
+    T diagonal[kLanesLu];
+    gather_lanes(x + first * n * n, n * n, used, n * n, group.data());
+    eliminate<T>(n, n, group.data(), rows.data());
+    for (int64_t lane = 0; lane < used; ++lane) {
+      bool odd = false;
+      for (int64_t j = 0; j < n; ++j) {
+        odd ^= rows[j][lane] != j;
+        diagonal[j] = lane_of<T>(group[j * (n + 1)], lane);
+      }
+      body(first + lane, diagonal, n, 1, odd);
+    }
+  });
+}
+
+// body(i, diagonal, n, step, odd) on the diagonal of U of each matrix, and whether rows were exchanged an odd number of times.
 template <class T, class Body>
 void over_pivots(const MatrixShape& shape, const oar_tensor& x, Body&& body) {
   const int64_t n = shape.rows;
   const Flat<T> flat(x);
+  if (n >= kLeastLanesLu && n <= kLanesLu && fills_lanes<T>(shape.count))
+    return over_lane_pivots<T>(shape, flat.data(), body);
   if (n <= kSmall) {
     with_size(n, [&](auto size) {
       over_batch(shape.count, static_cast<double>(n * n * n) + 20, [&](int64_t begin, int64_t end) {
@@ -88,7 +139,7 @@ void over_pivots(const MatrixShape& shape, const oar_tensor& x, Body&& body) {
         for (int64_t i = begin; i < end; ++i) {
           std::copy_n(flat.data() + i * size * size, size * size, a);
           small_lu(size, a, rows, &odd);
-          body(i, a, size, odd);
+          body(i, a, size, n + 1, odd);
         }
       });
     });
@@ -105,7 +156,7 @@ void over_pivots(const MatrixShape& shape, const oar_tensor& x, Body&& body) {
                          routines<T>().getrf(&size, &size, a.data(), &size, pivots.data(), &info);
                          bool odd = false;
                          for (int64_t j = 0; j < n; ++j) odd ^= pivots[j] != j + 1;
-                         body(i, a.data(), n, odd);
+                         body(i, a.data(), n, n + 1, odd);
                        }
                      });
 }
@@ -115,11 +166,12 @@ void det(KernelCall& call) {
   visit_wide<kFloats | kComplexes>(call.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Result<T> result(call.out());
-    over_pivots<T>(shape, call.in(0), [&](int64_t i, const T* a, auto n, bool odd) {
-      T value = odd ? T(-1) : T(1);
-      for (int64_t j = 0; j < n; ++j) value = product(value, a[j * (n + 1)]);
-      result.data()[i] = value;
-    });
+    over_pivots<T>(shape, call.in(0),
+                   [&](int64_t i, const T* diagonal, auto n, int64_t step, bool odd) {
+                     T value = odd ? T(-1) : T(1);
+                     for (int64_t j = 0; j < n; ++j) value = product(value, diagonal[j * step]);
+                     result.data()[i] = value;
+                   });
     result.finish();
   });
 }
@@ -131,18 +183,19 @@ void slogdet_parts(KernelCall& call) {
     using R = real_t<T>;
     const Result<T> signs(call.out(0));
     const Result<R> logarithms(call.out(1));
-    over_pivots<T>(shape, call.in(0), [&](int64_t i, const T* a, auto n, bool odd) {
-      T sign = odd ? T(-1) : T(1);
-      R sum = 0;
-      for (int64_t j = 0; j < n; ++j) {
-        const T pivot = a[j * (n + 1)];
-        const R magnitude = std::abs(pivot);
-        sum += std::log(magnitude);
-        sign = magnitude == 0 ? T(0) : product(sign, pivot / magnitude);
-      }
-      signs.data()[i] = sign;
-      logarithms.data()[i] = sum;
-    });
+    over_pivots<T>(shape, call.in(0),
+                   [&](int64_t i, const T* diagonal, auto n, int64_t step, bool odd) {
+                     T sign = odd ? T(-1) : T(1);
+                     R sum = 0;
+                     for (int64_t j = 0; j < n; ++j) {
+                       const T pivot = diagonal[j * step];
+                       const R magnitude = std::abs(pivot);
+                       sum += std::log(magnitude);
+                       sign = magnitude == 0 ? T(0) : product(sign, pivot / magnitude);
+                     }
+                     signs.data()[i] = sign;
+                     logarithms.data()[i] = sum;
+                   });
     signs.finish();
     logarithms.finish();
   });

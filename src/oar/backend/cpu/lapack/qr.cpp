@@ -1,5 +1,5 @@
 // QR factors. By rows the library sees x^T, whose LQ factors they are.
-#include "oar/backend/cpu/lapack/batch.h"
+#include "oar/backend/cpu/lapack/lanes_qr.h"
 
 namespace oar::cpu {
 namespace {
@@ -32,6 +32,22 @@ void fill_identity(T* out, const MatrixShape& shape) {
       out[i * shape.size() + j] = T(j % (shape.columns + 1) == 0);
 }
 
+// Many small matrices, in lanes.
+template <class T>
+void factor_lanes(const MatrixShape& shape, const MatrixShape& left, const MatrixShape& right,
+                  const T* x, T* q, T* r) {
+  const int64_t m = shape.rows, n = shape.columns, width = left.columns;
+  const double work = 4 * static_cast<double>(m * n) * static_cast<double>(std::min(m, n));
+  over_groups<T>(shape.count, work, [&](int64_t first, int64_t used) {
+    const Scratch<Lanes<T>> a(m * n), vectors(m * width);
+    gather_lanes(x + first * m * n, m * n, used, m * n, a.data());
+    factor_qr<T>(m, n, width, a.data(), vectors.data());
+    for (int64_t i = 1; i < m; ++i) std::fill_n(a.data() + i * n, std::min(i, n), Lanes<T>{});
+    scatter_lanes(a.data(), right.size(), r + first * right.size(), right.size(), used);
+    scatter_lanes(vectors.data(), left.size(), q + first * left.size(), left.size(), used);
+  });
+}
+
 void qr_parts(KernelCall& call) {
   const MatrixShape shape(call.in(0)), left(call.out(0)), right(call.out(1));
   visit_wide<kFloats | kComplexes>(call.dtype(), [&](auto tag) {
@@ -41,6 +57,8 @@ void qr_parts(KernelCall& call) {
     const Result<T> q(call.out(0)), r(call.out(1));
     if (shape.size() == 0) {
       fill_identity(q.data(), left);
+    } else if (std::max(m, n) <= kLanesQr && fills_lanes<T>(shape.count)) {
+      factor_lanes(shape, left, right, x.data(), q.data(), r.data());
     } else if (shape.count > 0) {
       const Int rows = as_int(n), length = as_int(m), vectors = as_int(width), count = as_int(k);
       const double work = 4 * static_cast<double>(m * n) * static_cast<double>(k);

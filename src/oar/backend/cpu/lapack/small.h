@@ -43,6 +43,12 @@ bool small_cholesky(N n, T* a) {
   return true;
 }
 
+// x / pivot by the pivot's inverse, which a subnormal pivot does not have.
+template <class T>
+T over_pivot(T x, T pivot, T inverse) {
+  return std::isfinite(std::abs(inverse)) ? product(x, inverse) : x / pivot;
+}
+
 // P a = L U with the largest pivot of each column, in place; `rows` gets the row that was exchanged with row j. Returns the number
 // of the first zero pivot, counted from 1, or 0. `odd` is whether the number of exchanges is odd.
 template <class T, class N>
@@ -69,7 +75,7 @@ int64_t small_lu(N n, T* a, Int* rows, bool* odd) {
     }
     const T inverse = T(1) / pivot;
     for (int64_t i = j + 1; i < n; ++i) {
-      const T factor = product(a[i * n + j], inverse);
+      const T factor = over_pivot(a[i * n + j], pivot, inverse);
       a[i * n + j] = factor;
       for (int64_t k = j + 1; k < n; ++k) a[i * n + k] -= product(factor, a[j * n + k]);
     }
@@ -95,8 +101,9 @@ void small_lu_solve(N n, const T* lu, const Int* rows, T* b, int64_t columns) {
       for (int64_t k = 0; k < columns; ++k)
         b[i * columns + k] -= product(factor, b[j * columns + k]);
     }
-    const T inverse = T(1) / lu[i * n + i];
-    for (int64_t k = 0; k < columns; ++k) b[i * columns + k] = product(b[i * columns + k], inverse);
+    const T pivot = lu[i * n + i], inverse = T(1) / pivot;
+    for (int64_t k = 0; k < columns; ++k)
+      b[i * columns + k] = over_pivot(b[i * columns + k], pivot, inverse);
   }
 }
 

@@ -1,4 +1,5 @@
 // Systems of linear equations, and inverses.
+#include "oar/backend/cpu/lapack/lanes_lu.h"
 #include "oar/backend/cpu/lapack/small.h"
 
 namespace oar::cpu {
@@ -95,6 +96,34 @@ void solve_large(const MatrixShape& shape, int64_t columns, const oar_tensor& x,
   });
 }
 
+// x z = b in lanes, by elimination of x and b side by side; without b, of x and the identity.
+template <class T>
+void solve_lanes(const MatrixShape& shape, int64_t columns, const T* x, const T* b, T* out,
+                 Failure& failure) {
+  const int64_t n = shape.rows, width = n + columns;
+  over_groups<T>(shape.count, static_cast<double>(n * n * width), [&](int64_t first, int64_t used) {
+    const Scratch<Lanes<T>> both(n * width), part(n * std::max(n, columns));
+    const Scratch<Mask<T>> rows(n);
+    gather_lanes(x + first * n * n, n * n, used, n * n, part.data());
+    for (int64_t i = 0; i < n; ++i) std::copy_n(part.data() + i * n, n, both.data() + i * width);
+    if (b != nullptr)
+      gather_lanes(b + first * n * columns, n * columns, used, n * columns, part.data());
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t k = 0; k < columns; ++k)
+        both[i * width + n + k] = b != nullptr
+                                      ? part[i * columns + k]
+                                      : from_real<T>(all_lanes<T>(static_cast<real_t<T>>(i == k)));
+    eliminate<T>(n, width, both.data(), rows.data());
+    const Mask<T> regular = is_regular<T>(n, width, both.data());
+    for (int64_t lane = 0; lane < used; ++lane)
+      if (regular[lane] == 0) failure.report(first + lane);
+    substitute_back<T>(n, width, both.data());
+    for (int64_t i = 0; i < n; ++i)
+      std::copy_n(both.data() + i * width + n, columns, part.data() + i * columns);
+    scatter_lanes(part.data(), n * columns, out + first * n * columns, n * columns, used);
+  });
+}
+
 void solve_core(KernelCall& call) {
   const MatrixShape shape(call.in(0)), right(call.in(1));
   if (call.out().numel == 0) return;
@@ -105,7 +134,10 @@ void solve_core(KernelCall& call) {
     T* b = result.data();
     copy_elements(FlatTensor(call.out(), b, dtype_for<T>).get(), call.in(1));
     const int64_t n = shape.rows, columns = right.columns;
-    if (n > kSmall) {
+    if (n >= kLeastLanesLu && n <= kLanesLu && columns <= 4 * kLanesLu && fills_lanes<T>(shape.count)) {
+      const Flat<T> flat(call.in(0));
+      solve_lanes<T>(shape, columns, flat.data(), b, b, failure);
+    } else if (n > kSmall) {
       solve_large<T>(shape, columns, call.in(0), b, failure);
     } else {
       const Flat<T> flat(call.in(0));
@@ -162,7 +194,10 @@ void inverse(KernelCall& call) {
     const Result<T> result(call.out());
     T* out = result.data();
     const int64_t n = shape.rows;
-    if (n > kSmall) {
+    if (n >= kLeastLanesLu && n <= kLanesLu && fills_lanes<T>(shape.count)) {
+      const Flat<T> flat(call.in(0));
+      solve_lanes<T>(shape, n, flat.data(), nullptr, out, failure);
+    } else if (n > kSmall) {
       copy_elements(FlatTensor(call.out(), out, dtype_for<T>).get(), call.in(0));
       invert_large(shape, out, failure);
     } else {

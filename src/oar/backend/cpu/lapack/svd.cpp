@@ -1,5 +1,9 @@
 // Singular values.
+#include <numeric>
+
 #include "oar/backend/cpu/lapack/gauge.h"
+#include "oar/backend/cpu/lapack/lanes_jacobi.h"
+#include "oar/backend/cpu/lapack/least_squares.h"
 
 namespace oar::cpu {
 namespace {
@@ -74,6 +78,97 @@ void fix_gauge(T* u, T* vh, int64_t m, int64_t width, int64_t pairs, int64_t n) 
   }
 }
 
+// A group of small matrices. Wide ones are turned: x^T = u s v^H is x = conj(v) s u^T.
+template <class T>
+class SingularGroup {
+ public:
+  using R = real_t<T>;
+  explicit SingularGroup(const MatrixShape& shape)
+      : wide_(shape.rows < shape.columns),
+        m_(std::max(shape.rows, shape.columns)),
+        n_(std::min(shape.rows, shape.columns)) {}
+
+  bool run(const T* x, int64_t used, bool vectors) {
+    const int64_t size = m_ * n_;
+    gather_lanes(x, size, used, size, wide_ ? v_ : a_);
+    if (wide_)
+      for (int64_t i = 0; i < m_; ++i)
+        for (int64_t j = 0; j < n_; ++j) a_[i * n_ + j] = v_[j * m_ + i];
+    const Reals<T> back = scale_to_one<T>(a_, size);
+    if (!orthogonalise<T>(m_, n_, a_, vectors ? v_ : nullptr)) return false;
+    for (int64_t j = 0; j < n_; ++j) {
+      Reals<T> all{};
+      for (int64_t i = 0; i < m_; ++i) all += squared(a_[i * n_ + j]);
+      const Reals<T> length = square_root(all);
+      values_[j] = length * back;
+      lost_ = j == 0 ? all < SafeSquares<R>::kLow : lost_ | (all < SafeSquares<R>::kLow);
+      if (vectors)
+        for (int64_t i = 0; i < m_; ++i) a_[i * n_ + j] = a_[i * n_ + j] / length;
+    }
+    return true;
+  }
+  // Has the lane a value whose left vector is not known?
+  bool lost(int64_t lane) const { return lost_[lane] != 0; }
+  void values(int64_t lane, R* s) {
+    std::iota(order_, order_ + n_, 0);
+    std::stable_sort(order_, order_ + n_,
+                     [&](int64_t i, int64_t j) { return values_[i][lane] > values_[j][lane]; });
+    for (int64_t j = 0; j < n_; ++j) s[j] = values_[order_[j]][lane];
+  }
+  // In the order of the values that were read before.
+  void vectors(int64_t lane, T* u, T* vh) const {
+    for (int64_t j = 0; j < n_; ++j) {
+      const int64_t from = order_[j];
+      for (int64_t i = 0; i < m_; ++i) {
+        const T value = lane_of<T>(a_[i * n_ + from], lane);
+        (wide_ ? vh[j * m_ + i] : u[i * n_ + j]) = value;
+      }
+      for (int64_t i = 0; i < n_; ++i) {
+        const T value = conjugate(lane_of<T>(v_[i * n_ + from], lane));
+        (wide_ ? u[i * n_ + j] : vh[j * n_ + i]) = value;
+      }
+    }
+  }
+
+ private:
+  const bool wide_;
+  const int64_t m_, n_;
+  Mask<T> lost_;
+  Lanes<T> a_[kLanesJacobi * kLanesJacobi], v_[kLanesJacobi * kLanesJacobi];
+  Reals<T> values_[kLanesJacobi];
+  int64_t order_[kLanesJacobi];
+};
+
+// Values, and vectors if u is given. Matrices that rotations do not settle are left to LAPACK.
+template <class T>
+void singular_lanes(const MatrixShape& shape, const T* x, real_t<T>* s, T* u, T* vh,
+                    Failure& failure) {
+  const int64_t m = shape.rows, n = shape.columns, k = std::min(m, n);
+  const double work = 40 * static_cast<double>(m * n) * static_cast<double>(k);
+  over_groups<T>(shape.count, work, [&](int64_t first, int64_t used) {
+    SingularGroup<T> group(shape);
+    const bool settled = group.run(x + first * m * n, used, u != nullptr);
+    for (int64_t lane = 0; lane < used; ++lane) {
+      const int64_t i = first + lane;
+      T unused{}, *ui = u == nullptr ? &unused : u + i * m * k,
+                  *vi = u == nullptr ? &unused : vh + i * k * n;
+      if (!all_finite(x + i * m * n, m * n)) {
+        failure.report(i);
+        continue;
+      }
+      if (settled && (u == nullptr || !group.lost(lane))) {
+        group.values(lane, s + i * k);
+        if (u != nullptr) group.vectors(lane, ui, vi);
+      } else if (!SingularSolver<T>(shape, u == nullptr ? "N" : "S")
+                      .run(x + i * m * n, s + i * k, ui, vi)) {
+        failure.report(i);
+        continue;
+      }
+      if (u != nullptr) fix_gauge(ui, vi, m, k, k, n);
+    }
+  });
+}
+
 // What a matrix without elements has: the unit vectors.
 template <class T>
 void fill_identity(T* out, const MatrixShape& shape) {
@@ -96,6 +191,8 @@ void svd(KernelCall& call) {
     if (shape.size() == 0) {
       fill_identity(u.data(), left);
       fill_identity(vh.data(), right);
+    } else if (takes_rotations<T>(shape) && left.columns == k && right.rows == k) {
+      singular_lanes(shape, x.data(), s.data(), u.data(), vh.data(), failure);
     } else if (shape.count > 0) {
       const double work = 14 * static_cast<double>(m * n) * static_cast<double>(k);
       over_library_batch(shape.count, work, [&](int64_t begin, int64_t end) {
@@ -126,13 +223,69 @@ void svdvals(KernelCall& call) {
     const Flat<T> x(call.in(0));
     const Result<real_t<T>> s(call.out(0));
     const double work = 4 * static_cast<double>(m * n) * static_cast<double>(k);
-    over_library_batch(shape.count, work, [&](int64_t begin, int64_t end) {
-      SingularSolver<T> solver(shape, "N");
-      T unused{};
-      for (int64_t i = begin; i < end; ++i)
-        if (!solver.run(x.data() + i * m * n, s.data() + i * k, &unused, &unused))
-          failure.report(i);
-    });
+    T* none = nullptr;
+    if (takes_rotations<T>(shape))
+      singular_lanes(shape, x.data(), s.data(), none, none, failure);
+    else
+      over_library_batch(shape.count, work, [&](int64_t begin, int64_t end) {
+        SingularSolver<T> solver(shape, "N");
+        T unused{};
+        for (int64_t i = begin; i < end; ++i)
+          if (!solver.run(x.data() + i * m * n, s.data() + i * k, &unused, &unused))
+            failure.report(i);
+      });
+    s.finish();
+  });
+  failure.raise(shape.count, kNoConvergence);
+}
+
+// By singular vectors: small matrices, and right sides that are not finite, which LAPACK would scale to zero.
+template <class T>
+void least_squares_by_vectors(const MatrixShape& shape, const T* x, const T* y, int64_t columns,
+                              double rcond, T* z, real_t<T>* s, Failure& failure) {
+  const int64_t m = shape.rows, n = shape.columns, k = std::min(m, n);
+  const Scratch<T> u(shape.count * m * k), vh(shape.count * k * n);
+  if (takes_rotations<T>(shape)) {
+    singular_lanes(shape, x, s, u.data(), vh.data(), failure);
+  } else {
+    SingularSolver<T> solver(shape, "S");
+    for (int64_t i = 0; i < shape.count; ++i)
+      if (!solver.run(x + i * m * n, s + i * k, u.data() + i * m * k, vh.data() + i * k * n))
+        failure.report(i);
+  }
+  for (int64_t i = 0; i < shape.count; ++i)
+    solve_by_vectors(shape, u.data() + i * m * k, s + i * k, vh.data() + i * k * n,
+                     y + i * m * columns, columns, rcond, z + i * n * columns);
+}
+
+void least_squares(KernelCall& call) {
+  const MatrixShape shape(call.in(0)), right(call.in(1));
+  const double rcond = std::max(0.0, call.arg(2).as_double());
+  Failure failure;
+  visit_wide<kFloats | kComplexes>(call.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const int64_t m = shape.rows, n = shape.columns, k = std::min(m, n), columns = right.columns;
+    const Flat<T> x(call.in(0)), y(call.in(1));
+    const Result<T> z(call.out(0));
+    const Result<real_t<T>> s(call.out(1));
+    if (shape.size() == 0) {
+      std::fill_n(z.data(), call.out(0).numel, T(0));
+    } else if (shape.count > 0 && (takes_rotations<T>(shape) || columns == 0 ||
+                                   !all_finite(y.data(), call.in(1).numel))) {
+      least_squares_by_vectors(shape, x.data(), y.data(), columns, rcond, z.data(), s.data(),
+                               failure);
+    } else if (shape.count > 0) {
+      const double work = 6 * static_cast<double>(m * n) * static_cast<double>(k);
+      over_library_batch(shape.count, work, [&](int64_t begin, int64_t end) {
+        LeastSquaresSolver<T> solver(shape, columns, rcond);
+        for (int64_t i = begin; i < end; ++i)
+          if (!all_finite(x.data() + i * m * n, m * n) ||
+              !solver.run(x.data() + i * m * n, y.data() + i * m * columns, s.data() + i * k,
+                          z.data() + i * n * columns))
+            failure.report(i);
+      });
+    }
+    z.finish();
     s.finish();
   });
   failure.raise(shape.count, kNoConvergence);
@@ -144,6 +297,7 @@ KernelList svd_kernels() {
   static const oar_kernel list[] = {
       {"svd", 1, "cpu:lapack", nullptr, kernel_entry<svd>},
       {"svdvals", 1, "cpu:lapack", nullptr, kernel_entry<svdvals>},
+      {"least_squares", 1, "cpu:lapack", nullptr, kernel_entry<least_squares>},
   };
   return list;
 }

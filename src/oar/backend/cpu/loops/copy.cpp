@@ -121,11 +121,14 @@ class Copy {
     if (total_ == 0) return;
     if (axes_.empty()) axes_.push_back({1, 1, 1});
     if (!find_rows()) return by_runs();
+    if constexpr (kSide<Word> != 0)
+      if (fills_lines()) return by_lines();
     by_tiles();
   }
 
  private:
   static constexpr int64_t kTile = 64;
+  static constexpr int64_t kLineBytes = 64, kLine = kLineBytes / static_cast<int64_t>(sizeof(Word));
 
   // An axis along which the source runs while the target runs along another; it is removed.
   bool find_rows() {
@@ -233,6 +236,49 @@ class Copy {
                      tiles.next();
                    }
                  });
+  }
+
+  // Does a result that the caches cannot hold consist of whole cache lines?
+  bool fills_lines() const {
+    const auto whole = [](int64_t n) { return n % kLine == 0; };
+    return total_ * static_cast<int64_t>(sizeof(Word)) >= kStreamedFrom && rows_.size >= kLine &&
+           reinterpret_cast<uintptr_t>(to_) % kLineBytes == 0 && whole(rows_.to) &&
+           whole(columns_.size) && std::all_of(axes_.begin(), axes_.end(), [&](const Axis& axis) {
+             return whole(axis.to);
+           });
+  }
+  // Lines of the source are read in order, a few at a time; those of the result bypass the caches.
+  void by_lines() const {
+    const int64_t across = columns_.size / kLine, down = rows_.size / kLine * kLine;
+    const int64_t outer = total_ / (rows_.size * columns_.size);
+    parallel_for(0, outer * across, std::max<int64_t>(1, kGrain / (kLine * rows_.size)),
+                 [&](int64_t begin, int64_t end) {
+                   Odometer tiles(axes_, begin / across);
+                   int64_t column = begin % across * kLine;
+                   for (int64_t k = begin; k < end; ++k) {
+                     const Tile<Word> t{to_ + tiles.at.to + column,
+                                        from_ + tiles.at.from + column * columns_.from, rows_.to,
+                                        columns_.from};
+                     for (int64_t r = 0; r < down; r += kLine) stream_lines(from_row(t, r));
+                     transpose_tile(from_row(t, down), rows_.size - down, kLine);
+                     column += kLine;
+                     if (column < columns_.size) continue;
+                     column = 0;
+                     tiles.next();
+                   }
+                   stream_fence();
+                 });
+  }
+  static Tile<Word> from_row(const Tile<Word>& t, int64_t row) {
+    return {t.to + row * t.to_step, t.from + row, t.to_step, t.from_step};
+  }
+  static void stream_lines(const Tile<Word>& t) {
+    alignas(kLineBytes) Word lines[kLine * kLine];
+    transpose_tile(Tile<Word>{lines, t.from, kLine, t.from_step}, kLine, kLine);
+    for (int64_t r = 0; r < kLine; ++r)
+      for (int64_t byte = 0; byte < kLineBytes; byte += kStreamed)
+        stream_vector(reinterpret_cast<char*>(t.to + r * t.to_step) + byte,
+                      reinterpret_cast<const char*>(lines + r * kLine) + byte);
   }
 
   void band(const Tile<Word>& t, int64_t rows) const {

@@ -232,6 +232,10 @@ double polygamma(int64_t n, double x) {
   };
   if (x > 0) return at_positive(x);
   if (x == std::floor(x)) return sign * kInfinity;  // a pole, as from above
+  constexpr double kNearPole =
+      -1e-3;  // where the terms of the reflection overflow before they cancel
+  if (x > kNearPole && n < kHighOrder)
+    return sign * std::tgamma(s) * std::pow(x, -s) + at_positive(1 + x);
   if (n >= kHighOrder) {
     double nearest = 0;
     const double sum = sum_over_poles(x, s, n % 2 == 0, nearest);

@@ -333,6 +333,9 @@ struct Piece {
 struct Pieces {
   std::vector<Piece> list;
   bool sums = false;  // the results of the pieces, dense float32, must be added
+  // If not null, they are added in oneDNN's layout, `sum_bytes` each, and their sum is reordered once.
+  std::unique_ptr<Plan> from_sum;
+  size_t sum_bytes = 0;
 };
 
 // Sizes of an axis in `parts` parts that differ by one at most.
@@ -437,10 +440,28 @@ int64_t sums_of(const Problem& p) {
   return p.pass == Pass::WeightGrad ? std::max<int64_t>(1, sums) : 1;
 }
 
+// Sums of pieces that share a layout need one reorder, not one each.
+void sum_before_reorder(const Problem& p, Pieces& pieces) {
+  const auto layout = [](const Piece& piece) {
+    return piece.plan->main->layout(arguments_of(Pass::WeightGrad).out);
+  };
+  const Piece& first = pieces.list[0];
+  const Desc shared = onednn::copy_of(layout(first));
+  const bool alike = std::all_of(pieces.list.begin(), pieces.list.end(), [&](const Piece& piece) {
+    return onednn::same_layout(shared, layout(piece));
+  });
+  if (!alike || !first.plan->from_out) return;
+  pieces.from_sum = reorder(shared, desc_of(p.out).get());
+  pieces.sum_bytes = first.plan->out_bytes;
+}
+
 Pieces cut(const Problem& p, int64_t wanted) {
   if (const int64_t sums = sums_of(p); sums > 1) {
-    Pieces pieces{cut(p, p.image_of().shape[0], sums, some_images), true};
-    if (!pieces.list.empty()) return pieces;
+    Pieces pieces{cut(p, p.image_of().shape[0], sums, some_images), true, nullptr};
+    if (!pieces.list.empty()) {
+      sum_before_reorder(p, pieces);
+      return pieces;
+    }
   }
   wanted =
       std::min(wanted, std::max<int64_t>(1, static_cast<int64_t>(p.work() / kLeastWorkOfPiece)));
@@ -485,13 +506,15 @@ struct Data {
   SmallVector<void*, 3> more;
 };
 
-void run(const ConvPlan& plan, const Data& of, const void* packed_second) {
+// With `stays_packed` the result stays in oneDNN's layout.
+void run(const ConvPlan& plan, const Data& of, const void* packed_second, bool stays_packed) {
   const auto room = [](const auto& wanted, size_t bytes) {
     return wanted ? static_cast<int64_t>(bytes) : int64_t{0};
   };
   const Buffer a(room(plan.to_first, plan.first_bytes));
   const Buffer b(packed_second != nullptr ? 0 : room(plan.to_second, plan.second_bytes));
-  const Buffer c(room(plan.from_out, plan.out_bytes));
+  const bool reorders = plan.from_out && !stays_packed;
+  const Buffer c(room(reorders, plan.out_bytes));
   const Buffer d(room(plan.to_bias, static_cast<size_t>(of.bias_count) * sizeof(float)));
   const auto brought = [](const auto& reorder, void* from, const Buffer& to) -> void* {
     if (!reorder) return from;
@@ -501,11 +524,11 @@ void run(const ConvPlan& plan, const Data& of, const void* packed_second) {
   SmallVector<void*, 8> data{brought(plan.to_first, of.first, a),
                              packed_second != nullptr ? const_cast<void*>(packed_second)
                                                       : brought(plan.to_second, of.second, b),
-                             plan.from_out ? c.data() : of.out};
+                             reorders ? c.data() : of.out};
   if (of.bias != nullptr) data.push_back(brought(plan.to_bias, of.bias, d));
   data.append(of.more.begin(), of.more.end());
   plan.main->run({data.data(), data.size()});
-  if (plan.from_out) plan.from_out->run({c.data(), of.out});
+  if (reorders) plan.from_out->run({c.data(), of.out});
 }
 
 // ---- Calls
@@ -688,12 +711,12 @@ std::unique_ptr<CallPlan> prepare(const KernelCall& call) {
   return std::make_unique<CallPlan>(problem_of(call, kPass, kFused));
 }
 
-// The sum of the results of the pieces, one dense result after another.
-void add_up(const float* parts, int64_t count, int64_t each, const oar_tensor& out) {
-  const auto dtype = static_cast<DType>(out.dtype);
-  const bool in_place = dtype == DType::Float32 && is_contiguous(out);
-  const Scratch<float, 64> sum(in_place ? 0 : each);
-  auto* const total = in_place ? static_cast<float*>(out.data) : sum.data();
+// The sum of the results of the pieces, which lie one after another, `each` numbers apart.
+void add_up(const Pieces& pieces, float* parts, int64_t each, const oar_tensor& out) {
+  const auto count = static_cast<int64_t>(pieces.list.size());
+  const bool direct =
+      !pieces.from_sum && static_cast<DType>(out.dtype) == DType::Float32 && is_contiguous(out);
+  float* const total = direct ? static_cast<float*>(out.data) : parts;
   parallel_for(0, each, 1 << 14, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       float value = parts[i];
@@ -701,7 +724,8 @@ void add_up(const float* parts, int64_t count, int64_t each, const oar_tensor& o
       total[i] = value;
     }
   });
-  if (in_place) return;
+  if (direct) return;
+  if (pieces.from_sum) return pieces.from_sum->run({total, out.data});
   const FlatTensor from(out, total, DType::Float32);
   copy_elements(out, from.get());
 }
@@ -718,7 +742,9 @@ void convolve(KernelCall& call) {
   const Weights& packed = ready->weights;
   const Pieces& pieces = *ready->pieces;
   const auto count = static_cast<int64_t>(pieces.list.size());
-  const int64_t each = pieces.sums ? call.out().numel : 0;
+  const int64_t each = !pieces.sums      ? 0
+                       : pieces.from_sum ? static_cast<int64_t>(pieces.sum_bytes / sizeof(float))
+                                         : call.out().numel;
   const Scratch<float, 64> parts(each * count);
   parallel_chunks(count, [&](int64_t i) {
     const Piece& piece = pieces.list[static_cast<size_t>(i)];
@@ -737,9 +763,9 @@ void convolve(KernelCall& call) {
     }
     const std::shared_ptr<Buffer>* room =
         packed.empty() ? nullptr : &packed[static_cast<size_t>(i)];
-    run(*piece.plan, data, room && *room ? (*room)->data() : nullptr);
+    run(*piece.plan, data, room && *room ? (*room)->data() : nullptr, pieces.from_sum != nullptr);
   });
-  if (pieces.sums) add_up(parts.data(), count, each, call.out());
+  if (pieces.sums) add_up(pieces, parts.data(), each, call.out());
 }
 
 template <Pass kPass, bool kFused = false>

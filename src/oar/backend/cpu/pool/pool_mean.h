@@ -1,6 +1,7 @@
 // The means of windows, and their gradient: a window's share for each of its pixels.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <vector>
@@ -25,7 +26,7 @@ template <class C>
 using Real = typename RealOf<C>::type;
 
 // The divisor of a window's sum: a given number, its pixels, or its pixels and the padding. It is a
-// product of one factor for the row and one for the column.
+// product of one factor for the row and one for the column. The mean of a window without a pixel is 0.
 struct Divisor {
   bool exclusive = true;
   double given = 0;
@@ -33,17 +34,23 @@ struct Divisor {
   template <class R>
   R of_row(const Span& z, const Span& y) const {
     if (given != 0) return R(1);
-    return static_cast<R>(exclusive ? z.size() * y.size() : z.extent * y.extent);
+    return at_least_one<R>(exclusive ? z.size() * y.size() : z.extent * y.extent);
   }
   template <class R>
   R of_column(const Span& x) const {
-    return given != 0 ? static_cast<R>(given) : static_cast<R>(exclusive ? x.size() : x.extent);
+    return given != 0 ? static_cast<R>(given) : at_least_one<R>(exclusive ? x.size() : x.extent);
   }
   template <class R>
   std::vector<R> of_columns(const Spans& columns) const {
     std::vector<R> all;
     for (const Span& x : columns) all.push_back(of_column<R>(x));
     return all;
+  }
+
+ private:
+  template <class R>
+  static R at_least_one(int64_t count) {
+    return static_cast<R>(std::max<int64_t>(count, 1));
   }
 };
 

@@ -17,11 +17,15 @@ struct Folds {
   static constexpr int kLanes = R::kLanes;
   static constexpr int kWide = R::kSums, kVectors = R::kVectors;  // numbers folded side by side
   static constexpr long kChain = 16;  // additions to a lane before its sum is stored
+  // The bits of a number without its sign, and those of infinity.
+  static constexpr int64_t kMagnitude = sizeof(T) == 8 ? INT64_MAX : INT32_MAX;
+  static constexpr int64_t kInfiniteBits = sizeof(T) == 8 ? 0x7ff0000000000000 : 0x7f800000;
   static constexpr T kInfinity = T(__builtin_inf());
 
   // ---- what is folded: term() of each number, joined. `kFill` replaces a missing number.
 
   struct Summed {
+    static constexpr bool kExtreme = false;
     static constexpr T kFill = 0;
     static V identity() { return V{}; }
     template <class A>
@@ -46,6 +50,7 @@ struct Folds {
     static V term(V x, V centre) { return R::exp(x - centre); }
   };
   struct Product {
+    static constexpr bool kExtreme = false;
     static constexpr T kFill = 1;
     static V identity() { return V{} + T(1); }
     static V term(V x, V) { return x; }
@@ -55,21 +60,25 @@ struct Folds {
     }
   };
   struct Max {
+    static constexpr bool kExtreme = true;
+    static V of_numbers(V a, V b) { return b > a ? b : a; }
     static constexpr T kFill = -kInfinity;
     static V identity() { return V{} - kInfinity; }
     static V term(V x, V) { return x; }
     template <class A>
     A operator()(A a, A b) const {
-      return (b > a) | (b != b) ? b : a;
+      return ((b > a) | (b != b)) ? b : a;
     }
   };
   struct Min {
+    static constexpr bool kExtreme = true;
+    static V of_numbers(V a, V b) { return b < a ? b : a; }
     static constexpr T kFill = kInfinity;
     static V identity() { return V{} + kInfinity; }
     static V term(V x, V) { return x; }
     template <class A>
     A operator()(A a, A b) const {
-      return (b < a) | (b != b) ? b : a;
+      return ((b < a) | (b != b)) ? b : a;
     }
   };
 
@@ -78,6 +87,7 @@ struct Folds {
   // Accumulators stay in registers as long as every index is a constant: hence the unrolled loops.
   template <class F>
   static T run(const T* x, long n, long step, long repeats, const T* centre) {
+    if constexpr (F::kExtreme) return extreme<F>(x, n, step, repeats);
     const V middle = V{} + (centre ? *centre : T(0));
     // The fill value is as far from the centre as it would be from 0.
     const T fill = centre ? F::kFill + *centre : F::kFill;
@@ -109,6 +119,34 @@ struct Folds {
       acc[v] = F::identity();
     }
     chain = 0;
+  }
+  static I larger(I a, I b) { return b > a ? b : a; }
+  // The largest or smallest number. One instruction compares numbers, but drops NaNs: these are found by the largest bits
+  // without sign, which are above those of infinity.
+  template <class F>
+  static T extreme(const T* x, long n, long step, long repeats) {
+    V acc[kVectors];
+    I bits[kVectors] = {};
+    for (int v = 0; v < kVectors; ++v) acc[v] = F::identity();
+    const I magnitude = ~I{} & static_cast<decltype(+I{}[0])>(kMagnitude);
+    const auto take = [&](int v, V next) {
+      acc[v] = F::of_numbers(acc[v], next);
+      bits[v] = larger(bits[v], reinterpret_cast<I>(next) & magnitude);
+    };
+    for (; repeats > 0; --repeats, x += step) {
+      long i = 0;
+      for (; i + kWide <= n; i += kWide)
+#pragma GCC unroll 8
+        for (int v = 0; v < kVectors; ++v) take(v, R::load(x + i + v * kLanes));
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v, i += kLanes)
+        if (i < n) take(v, R::load(x + i, n - i, F::kFill));
+    }
+#pragma GCC unroll 8
+    for (int v = 1; v < kVectors; ++v) bits[0] = larger(bits[0], bits[v]);
+    for (int k = 0; k < kLanes; ++k)
+      if (bits[0][k] > kInfiniteBits) return static_cast<T>(__builtin_nan(""));
+    return R::joined(acc, F{});
   }
   // ---- columns
 

@@ -62,7 +62,7 @@ struct Channels {
     }
   }
 
-  static void put(T* p, V v, long left, bool stream) {
+  static void put(T* p, V v, long left, [[maybe_unused]] bool stream) {
 #if defined(__AVX__)
     if (stream) return R::store_past_caches(p, v);
 #endif

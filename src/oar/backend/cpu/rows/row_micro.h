@@ -158,7 +158,7 @@ struct Rows {
   }
   // The same, bypassing the caches if requested: whole lines, so it starts at one.
   template <class Value>
-  static void filled(T* out, long n, bool stream, Value value) {
+  static void filled(T* out, long n, [[maybe_unused]] bool stream, Value value) {
 #if defined(__AVX__)
     if (stream) {
       const long past = static_cast<long>(__builtin_bit_cast(unsigned long, out) % kBytes);

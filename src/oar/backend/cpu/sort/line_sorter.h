@@ -1,85 +1,10 @@
-// Sorting of one line. An element becomes an unsigned key in the requested order (NaN last,
-// equal numbers equal keys); keys are sorted together with their indices, by radix if a line is
-// long. Equal keys keep their order, so results are the same everywhere.
+// Sorting of one line: its items are sorted by radix if the line is long. Equal keys keep their order, so results are
+// the same everywhere.
 #pragma once
 
-#include <algorithm>
-#include <bit>
-#include <cstring>
-#include <limits>
-#include <optional>
-#include <utility>
-
-#include "oar/backend/cpu/loops/axis.h"
+#include "oar/backend/cpu/sort/long_line.h"
 
 namespace oar::cpu {
-
-template <class T>
-using key_t =
-    std::conditional_t<sizeof(T) == 8, uint64_t,
-                       std::conditional_t<sizeof(T) == 4, uint32_t,
-                                          std::conditional_t<sizeof(T) == 2, uint16_t, uint8_t>>>;
-
-template <class T>
-key_t<T> key_of(T value, bool descending) {
-  using Key = key_t<T>;
-  constexpr Key top = Key(Key(1) << (8 * sizeof(Key) - 1));
-  Key key;
-  if constexpr (std::is_unsigned_v<T>) {  // bool too
-    key = static_cast<Key>(value);
-  } else if constexpr (std::is_integral_v<T>) {
-    key = static_cast<Key>(static_cast<Key>(value) ^ top);
-  } else {
-    // Selects instead of branches: signs are unpredictable, and selects vectorise.
-    const auto number = static_cast<compute_t<T>>(value);
-    Key bits;
-    std::memcpy(&bits, &value, sizeof(bits));
-    bits = number == 0 ? Key(0) : bits;  // -0 and 0 are equal
-    const auto negative =
-        static_cast<Key>(Key(0) - static_cast<Key>(bits / top));  // all ones, or 0
-    bits = static_cast<Key>(bits ^ (negative | top));
-    key = number != number ? static_cast<Key>(~Key(0)) : bits;
-  }
-  return descending ? static_cast<Key>(~key) : key;
-}
-
-// A key and its index, ordered by both: in one word if they fit, else in two.
-struct WidePair {
-  uint64_t key;
-  uint32_t place;
-  bool operator<(const WidePair& o) const { return key != o.key ? key < o.key : place < o.place; }
-};
-template <class Key>
-using item_t = std::conditional_t<sizeof(Key) == 8, WidePair, uint64_t>;
-
-inline void make_item(WidePair& item, uint64_t key, int64_t place) {
-  item = {key, static_cast<uint32_t>(place)};
-}
-inline void make_item(uint64_t& item, uint64_t key, int64_t place) {
-  item = key << 32 | static_cast<uint64_t>(place);
-}
-inline uint32_t place_in(const WidePair& item) { return item.place; }
-inline uint32_t place_in(uint64_t item) { return static_cast<uint32_t>(item); }
-inline unsigned digit(const WidePair& item, int byte) { return item.key >> (8 * byte) & 0xff; }
-inline unsigned digit(uint64_t item, int byte) { return item >> (32 + 8 * byte) & 0xff; }
-
-// Items come with ascending indices, so a stable sort by key is enough. The digits of all
-// bytes are counted in one pass; a byte that is the same in all items needs no pass.
-template <int kBytes, class Item>
-Item* radix_sort(Item* items, Item* other, int64_t n) {
-  uint32_t start[kBytes][256] = {};
-  for (int64_t i = 0; i < n; ++i)
-    for (int byte = 0; byte < kBytes; ++byte) ++start[byte][digit(items[i], byte)];
-  for (int byte = 0; byte < kBytes; ++byte) {
-    uint32_t* at = start[byte];
-    if (at[digit(items[0], byte)] == static_cast<uint64_t>(n)) continue;
-    uint32_t sum = 0;
-    for (int d = 0; d < 256; ++d) sum += std::exchange(at[d], sum);
-    for (int64_t i = 0; i < n; ++i) other[at[digit(items[i], byte)]++] = items[i];
-    std::swap(items, other);
-  }
-  return items;
-}
 
 // Short lines of words that differ, without a branch that depends on them: blocks by counting, for each
 // word, those below it, and then merges.
@@ -255,7 +180,7 @@ class KeyOrder {
       std::sort(items_.data(), items_.data() + n);
       return items_.data();
     }
-    return radix_sort<sizeof(Key)>(items_.data(), other_.data(), n);
+    return radix_sort<sizeof(Key), 8>(items_.data(), other_.data(), n);
   }
 
   // Keeps the best so far in order. Most keys are no better than the worst of them, so several are
@@ -299,14 +224,32 @@ template <class T>
 class LineSorter {
  public:
   using Key = key_t<T>;
-  LineSorter(int64_t length, bool descending)
-      : length_(length), descending_(descending), order_(length), places_(length) {}
+  LineSorter(int64_t length, bool descending) : length_(length), descending_(descending) {}
 
   // The indices of the first `count` elements of the sorted line.
   const uint32_t* first(const T* line, int64_t stride, int64_t count) {
-    if (count > 0)
-      with_keys(line, stride, [&](auto& order) { order.first(count, places_.data()); });
-    return places_.data();
+    if (!places_) places_.emplace(length_);
+    uint32_t* places = places_->data();
+    if (is_long(count))
+      sort_long(line, stride, count, [&](int64_t k, Key, uint32_t place) { places[k] = place; });
+    else if (count > 0)
+      with_keys(line, stride, [&](auto& order) { order.first(count, places); });
+    return places;
+  }
+  // Writes the first `count` elements of the sorted line and their indices, at the same stride.
+  void first(const T* line, int64_t stride, int64_t count, T* values, int64_t* indices) {
+    const auto write = [&](int64_t k, T value, uint32_t place) {
+      values[k * stride] = value;
+      indices[k * stride] = place;
+    };
+    if (is_long(count))
+      return sort_long(line, stride, count, [&](int64_t k, Key key, uint32_t place) {
+        // A key is read in order, an element anywhere in the line.
+        const std::optional<T> value = from_key<T>(key, descending_);
+        write(k, value ? *value : line[place * stride], place);
+      });
+    const uint32_t* places = first(line, stride, count);
+    for (int64_t k = 0; k < count; ++k) write(k, line[places[k] * stride], places[k]);
   }
   // The index of the element that has `count` before it in the sorted line.
   uint32_t nth(const T* line, int64_t stride, int64_t count) {
@@ -316,13 +259,58 @@ class LineSorter {
   }
 
  private:
+  bool is_long(int64_t count) const { return length_ >= kLongLine && count * 2 > length_; }
+
+  // Calls write(k, key, index) for the first `count` of the sorted line, on several threads.
+  template <class Write>
+  void sort_long(const T* line, int64_t stride, int64_t count, Write write) const {
+    const bool descending = descending_;
+    const auto key_at = [=](int64_t i) { return key_of(line[i * stride], descending); };
+    const auto ends = range(key_at);
+    const Key low = ends.first;
+    const int bits = std::bit_width(static_cast<Key>(ends.second - low));
+    const auto sort_as = [&]<class Item>(Item) {
+      sort_long_line<Item>(
+          length_, bits, [=](int64_t i) { return static_cast<Key>(key_at(i) - low); },
+          [&](int64_t k, const Item* items, int64_t n) {
+            for (int64_t end = std::min(k + n, count); k < end; ++k, ++items)
+              write(k, static_cast<Key>(key_in(*items) + low), place_in(*items));
+          });
+    };
+    if (bits <= 32)
+      sort_as(uint64_t{});
+    else
+      sort_as(WidePair{});
+  }
+  template <class KeyAt>
+  std::pair<Key, Key> range(KeyAt key_at) const {
+    const int64_t chunks = length_ / kGrain;
+    const Scratch<std::pair<Key, Key>> ranges(chunks);
+    parallel_for(0, chunks, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t chunk = begin; chunk < end; ++chunk) {
+        Key low = key_at(chunk * kGrain), high = low;
+        const int64_t last = chunk + 1 == chunks ? length_ : (chunk + 1) * kGrain;
+        for (int64_t i = chunk * kGrain; i < last; ++i) {
+          low = std::min(low, key_at(i));
+          high = std::max(high, key_at(i));
+        }
+        ranges[chunk] = {low, high};
+      }
+    });
+    std::pair<Key, Key> all = ranges[0];
+    for (int64_t chunk = 1; chunk < chunks; ++chunk)
+      all = {std::min(all.first, ranges[chunk].first), std::max(all.second, ranges[chunk].second)};
+    return all;
+  }
+
   template <class Body>
   void with_keys(const T* line, int64_t stride, Body&& body) {
-    fill_keys(line, stride, order_.keys(), length_, descending_);
+    if (!order_) order_.emplace(length_);
+    fill_keys(line, stride, order_->keys(), length_, descending_);
     if constexpr (sizeof(Key) == 8) {
-      if (narrow(order_.keys())) return body(*narrow_);
+      if (narrow(order_->keys())) return body(*narrow_);
     }
-    body(order_);
+    body(*order_);
   }
   static void fill_keys(const T* line, int64_t stride, Key* keys, int64_t n, bool descending) {
     if (stride == 1)
@@ -345,9 +333,9 @@ class LineSorter {
 
   int64_t length_;
   bool descending_;
-  KeyOrder<Key> order_;
+  std::optional<KeyOrder<Key>> order_;
   std::optional<KeyOrder<uint32_t>> narrow_;
-  Scratch<uint32_t> places_;
+  std::optional<Scratch<uint32_t>> places_;
 };
 
 // Computes outputs 0 (values) and 1 (indices) from the lines of the first operand. `write` is called for line i with its sorter,

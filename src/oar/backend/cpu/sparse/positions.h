@@ -1,6 +1,9 @@
 // Positions that a sparse kernel reads are checked before they are used as offsets into memory.
 #pragma once
 
+#include <algorithm>
+#include <limits>
+
 #include "oar/backend/cpu/loops/compact.h"
 
 namespace oar::cpu {
@@ -9,9 +12,15 @@ namespace oar::cpu {
 template <class I>
 bool in_range(const I* numbers, int64_t count, int64_t size) {
   using U = std::make_unsigned_t<I>;
-  U largest = 0;
-  for (int64_t k = 0; k < count; ++k) largest = std::max(largest, static_cast<U>(numbers[k]));
-  return count == 0 || static_cast<uint64_t>(largest) < static_cast<uint64_t>(size);
+  // The sign of n, or that of what is left above it.
+  const auto last =
+      static_cast<U>(std::min(size - 1, static_cast<int64_t>(std::numeric_limits<I>::max())));
+  U signs = size > 0 || count == 0 ? 0 : ~U(0);
+  for (int64_t k = 0; k < count; ++k) {
+    const auto n = static_cast<U>(numbers[k]);
+    signs |= n | (last - n);
+  }
+  return static_cast<I>(signs) >= 0;
 }
 
 template <class I>
