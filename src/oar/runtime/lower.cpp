@@ -36,11 +36,13 @@ Program with_updates_last(const Program& program) {
   return ordered;
 }
 
-// Can a call of it fail, its shapes and dtypes being right? An elementwise op cannot, unless its record says so or it is a
-// user's function.
-bool may_fail(const Op& op) {
-  if (op.has(Trait::MayFail) || !op.is_built_in()) return !is_update(op);
-  return !op.has(Trait::Elementwise) && !op.def().view && !is_update(op);
+// Can a call of it fail, its shapes and dtypes being right? An elementwise op cannot, unless it is a user's function, or its
+// record says so and it computes integers.
+bool can_fail(const Op& op, bool of_integers) {
+  if (is_update(op)) return false;
+  if (!op.is_built_in()) return true;
+  if (op.has(Trait::MayFail)) return of_integers;
+  return !op.has(Trait::Elementwise) && !op.def().view;
 }
 
 class Lowering {
@@ -57,6 +59,19 @@ class Lowering {
   int32_t fresh(const ValueType& type);
   const Tensor& layout(int32_t place) const {
     return out_.places[static_cast<size_t>(place)].layout;
+  }
+  bool may_fail(const Instruction& call) const {
+    return can_fail(*call.op,
+                    std::any_of(call.results.begin(), call.results.end(), [&](ValueId id) {
+                      return !is_differentiable(program_.type_of(id).dtype);
+                    }));
+  }
+  bool may_fail(const Launch& launch) const {
+    return !launch.kernel ||
+           can_fail(*launch.op,
+                    std::any_of(launch.results.begin(), launch.results.end(), [&](int32_t id) {
+                      return !is_differentiable(layout(id).dtype());
+                    }));
   }
   const Root& root_of(int32_t place) const {
     return out_.roots[static_cast<size_t>(out_.places[static_cast<size_t>(place)].root)];
@@ -136,7 +151,7 @@ void Lowering::find_updates_in_place() {
     for_each_operand(instructions[i], [&](ValueId id) {
       last_read[static_cast<size_t>(seen_through[static_cast<size_t>(id)])] = i;
     });
-    if (may_fail(*instructions[i].op)) last_risk = i;
+    if (may_fail(instructions[i])) last_risk = i;
     if (instructions[i].op->has(Trait::View))
       seen_through[static_cast<size_t>(instructions[i].results[0])] =
           seen_through[static_cast<size_t>(instructions[i].operands[0].ids[0])];
@@ -378,7 +393,7 @@ bool Lowering::lands_in_state(int32_t place, size_t state) {
                             layout(id).is_contiguous() && layout(id)->numel == p.layout->numel;
           reads |= !over;
         }
-    if (made && !makes && (!launch.kernel || may_fail(*launch.op))) return false;
+    if (made && !makes && may_fail(launch)) return false;
     made |= makes;
     if (made && reads) return false;
   }

@@ -79,7 +79,10 @@ class Cache {
       put_together();
       data = used_.take(bytes);
     }
-    if (data == 0) data = fresh(bytes);
+    if (data == 0) {
+      drop_gaps(bytes);
+      data = fresh(bytes);
+    }
     return reinterpret_cast<void*>(data);
   }
 
@@ -92,22 +95,36 @@ class Cache {
     return true;
   }
 
-  // Keeps the addresses, returns the pages.
   int64_t release() {
     const std::lock_guard lock(mutex_);
     put_together();
-    for (const auto& [begin, bytes] : used_.ranges()) {
-      madvise(reinterpret_cast<void*>(begin), bytes, MADV_DONTNEED);
-      clean_.add(begin, bytes);
-    }
-    const auto freed = static_cast<int64_t>(used_.bytes());
-    used_.clear();
-    g.reserved.fetch_sub(freed, std::memory_order_relaxed);
-    return freed;
+    return drop(used_.bytes());
   }
 
  private:
   static constexpr size_t kRegion = size_t{256} << 20;
+  // How much of the memory may be gaps that are too short for a request: in bytes, and as a part of what is in use.
+  static constexpr size_t kGaps = size_t{32} << 20, kShareOfGaps = 64;
+
+  // A request needs fresh pages although there is free memory: as many pages of its gaps go back to the system, if they are many.
+  void drop_gaps(size_t bytes) {
+    const size_t free = used_.bytes();
+    const size_t live = static_cast<size_t>(g.reserved.load(std::memory_order_relaxed)) - free;
+    if (free > std::max(kGaps, live / kShareOfGaps)) drop(std::min(bytes, free));
+  }
+
+  // Keeps the addresses, returns the pages: of the longest ranges, until there are enough.
+  int64_t drop(size_t least) {
+    size_t dropped = 0;
+    while (dropped < least) {
+      const auto [begin, bytes] = used_.take_longest();
+      madvise(reinterpret_cast<void*>(begin), bytes, MADV_DONTNEED);
+      clean_.add(begin, bytes);
+      dropped += bytes;
+    }
+    g.reserved.fetch_sub(static_cast<int64_t>(dropped), std::memory_order_relaxed);
+    return static_cast<int64_t>(dropped);
+  }
 
   void put_together() {
     for (size_t bin = 0; bin < bins_.size(); ++bin) {

@@ -533,6 +533,13 @@ bool same(const Shape& a, const Shape& b) {
   return true;
 }
 
+bool assume_same(const Shape& a, const Shape& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i)
+    if (!assume_same(a[i], b[i])) return false;
+  return true;
+}
+
 std::string to_string(Dims dims) {
   std::string text = "[";
   for (size_t i = 0; i < dims.size(); ++i) text += (i ? ", " : "") + dims[i].str();

@@ -10,6 +10,7 @@ namespace OAR_API oar {
 // is assumed regardless of the hints, and checked when the program runs. Sizes that a static
 // program leaves open have no better hints.
 bool assume_same(Dim a, Dim b);
+bool assume_same(const Shape& a, const Shape& b);
 
 // As `same`, for a question of the user: an open size differs from every number, as Paddle's -1 does.
 bool same_by_hints(Dim a, Dim b);

@@ -30,10 +30,11 @@ FreeRanges::Address FreeRanges::take(size_t bytes) {
   return begin;
 }
 
-void FreeRanges::clear() {
-  by_address_.clear();
-  by_size_.clear();
-  bytes_ = 0;
+std::pair<FreeRanges::Address, size_t> FreeRanges::take_longest() {
+  if (by_size_.empty()) return {0, 0};
+  const auto [length, begin] = *by_size_.rbegin();
+  erase(by_address_.find(begin));
+  return {begin, length};
 }
 
 void FreeRanges::insert(Address begin, size_t bytes) {

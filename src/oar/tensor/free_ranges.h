@@ -18,10 +18,11 @@ class FreeRanges {
   void add(Address begin, size_t bytes);
   // The start of that many bytes, which are no longer free; 0 if no range is long enough.
   Address take(size_t bytes);
+  // The longest range, which is no longer free; of no bytes if there is none.
+  std::pair<Address, size_t> take_longest();
 
   size_t bytes() const { return bytes_; }
   const std::map<Address, size_t>& ranges() const { return by_address_; }
-  void clear();
 
  private:
   void insert(Address begin, size_t bytes);

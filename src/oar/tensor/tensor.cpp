@@ -304,7 +304,7 @@ SmallVector<int64_t, 6> contiguous_strides(Dims shape) {
 }
 
 int64_t normalise_axis(int64_t axis, int64_t rank, const char* argument) {
-  user_check(axis >= -rank && axis < rank, ErrorKind::InvalidArgument,
+  user_check(axis >= -rank && axis < rank, ErrorKind::OutOfRange,
              "{} {} does not fit a tensor of rank {}.\nhint: Pass a value from {} to {}.", argument,
              axis, rank, -rank, rank - 1);
   return axis < 0 ? axis + rank : axis;

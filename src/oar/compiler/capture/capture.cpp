@@ -162,6 +162,19 @@ Tensor Capture::make_tensor(ValueId value) {
   return t;
 }
 
+// Raises the errors that only the parts of a call find: in a program that a user writes, at the line of the call. Open sizes that the
+// call assumes to be equal would differ in its parts, so those are left to the run.
+static void check_parts(const Op& op, Args args) {
+  const Op& rules = op.inplace_of() ? *op.inplace_of() : op;
+  if (!rules.def().infer || !rules.def().decompose || op.has(Trait::Random)) return;
+  bool sizes_known = true;
+  for_each_tensor(args, [&](const Tensor& t) { sizes_known &= t.shape().is_known(); });
+  if (!sizes_known) return;
+  for (const Parameter& p : rules.schema().parameters)
+    if (p.type == ArgType::Program) return;
+  rules.def().decompose(args);
+}
+
 Outputs Capture::record(const Op& op, Args args) {
   OpScope scope(op.name().c_str());
   const Device device = moved_to(op, args).value_or(device_of(op, args));
@@ -183,7 +196,9 @@ Outputs Capture::record(const Op& op, Args args) {
   Metas metas;
   {
     const LayersOff off(kDispatchMask);
-    metas = infer_types(op, without_content(args).args());
+    const Frame bare = without_content(args);
+    metas = infer_types(op, bare.args());
+    if (is_open()) check_parts(op, bare.args());
   }
   if (is_update(op)) {
     metas.clear();

@@ -4,6 +4,7 @@
 #include "oar/compiler/capture/capture.h"
 #include "oar/compiler/capture/functionalise.h"
 #include "oar/compiler/capture/regions.h"
+#include "oar/ops/core/run.h"
 
 namespace oar {
 namespace {
@@ -37,6 +38,7 @@ Outputs run_now(const Op& op, Args args) {
 
 Outputs expanded(const Op& op, Args args) {
   OpScope scope(op.name().c_str());
+  check_dtypes(op, args);
   return op.def().decompose(args);
 }
 

@@ -82,8 +82,8 @@ class LayoutChoice {
     if (!*name || is_set(call, "channels_last")) return false;
     const ValueId made = result_named(call, name);
     const ValueType& type = program_.type_of(made == kNoValue ? operand(call, name) : made);
-    if (type.shape.size() != kRank || type.dtype != DType::Float32 || !type.shape.is_known())
-      return false;
+    const bool fast = type.dtype == DType::Float32 || type.dtype == DType::BFloat16;
+    if (type.shape.size() != kRank || !fast || !type.shape.is_known()) return false;
     const int64_t groups = attribute(call, "groups").as_int();
     const int64_t in = type.shape[1].value() * groups, out = type.shape[0].value();
     return out >= kLeastChannels && (in >= kLeastChannels || in <= kMostColours);

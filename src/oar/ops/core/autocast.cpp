@@ -48,13 +48,12 @@ void for_each_shared(const Op& op, Args args, F f) {
     if (op.promotes() >> i & 1) for_each_tensor(args.subspan(i, 1), f);
 }
 
-// An op that follows its operands and does not promote them itself computes in the widest of them.
+// An op that follows its operands and does not promote them itself computes in the widest of those that share a dtype; the
+// others are then no narrower. They may be wider.
 Amp followed(const Op& op, Args args) {
   bool full = false, low = false;
-  for_each_shared(op, args, [&](const Tensor& t) {
-    full |= t.dtype() == DType::Float32;
-    low |= is_low(t);
-  });
+  for_each_shared(op, args, [&](const Tensor& t) { full |= t.dtype() == DType::Float32; });
+  for_each_tensor(args, [&](const Tensor& t) { low |= is_low(t); });
   return full && low ? Amp::Full : Amp::Follow;
 }
 

@@ -148,7 +148,7 @@ class Made : public Outputs {
   }
   template <class... T>
   Made(std::tuple<T...> tuple) {
-    std::apply([this](auto&... t) { (push_back(std::move(t)), ...); }, tuple);
+    std::apply([&](auto&... t) { (push_back(std::move(t)), ...); }, tuple);
   }
   explicit Made(Outputs outputs) : Outputs(std::move(outputs)) {}
 };

@@ -26,6 +26,11 @@
 namespace oar {
 namespace {
 
+// Complex numbers overflow on the way in 1 / (1 + exp(-x)) left of 0.
+#define OAR_NUMPY_SIGMOID                                                     \
+  "np.where(np.real(x) < 0, np.exp(1.0 * x) / (1 + np.exp(1.0 * x)), 1 / (1 " \
+  "+ np.exp(-1.0 * x)))"
+
 const OpDef sigmoid_op = {
     .schema = "sigmoid(Tensor x) -> Tensor",
     .brief = "1 / (1 + exp(-x)).",
@@ -36,7 +41,7 @@ const OpDef sigmoid_op = {
     .saves = "out",
     .shard = "... -> ...",
     .traits = Trait::Elementwise | Trait::FloatMath | Trait::HasInplace,
-    .numpy = "1 / (1 + np.exp(-1.0 * x))",
+    .numpy = OAR_NUMPY_SIGMOID,
     .samples = samples::unary,
     .python = "Tensor oar.nn.functional",
     .onnx = "Sigmoid",
@@ -198,7 +203,7 @@ const OpDef silu_op = {
     .shard = "... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float complex",
-    .numpy = "x / (1 + np.exp(-x))",
+    .numpy = "x * " OAR_NUMPY_SIGMOID,
     .samples = samples::unary,
     .python = "oar.nn.functional",
 };
@@ -215,7 +220,7 @@ const OpDef silu_grad_op = {
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float complex",
-    .numpy = "(lambda s: grad * np.conj(s * (1 + x * (1 - s))))(1 / (1 + np.exp(-x)))",
+    .numpy = "(lambda s: grad * np.conj(s * (1 + x * (1 - s))))(" OAR_NUMPY_SIGMOID ")",
     .samples = samples::binary,
 };
 
@@ -228,7 +233,7 @@ const OpDef swish_op = {
     .shard = "... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float complex",
-    .numpy = "x / (1 + np.exp(-x))",
+    .numpy = "x * " OAR_NUMPY_SIGMOID,
     .samples = samples::unary,
     .python = "oar.nn.functional",
 };
@@ -240,8 +245,8 @@ const OpDef hardswish_op = {
     .decompose = [](const args::hardswish& a) -> Made {
       if (!is_complex(a.x.dtype())) return a.x * clip(a.x + 3, Scalar(0), Scalar(6)) / 6;
       const Tensor part = real(a.x);
-      return where(greater_equal(part, literal(3)), a.x,
-                   zero_unless(greater_than(part, literal(-3)), a.x * (a.x + 3) / 6));
+      const Tensor factor = zero_where(less_than(part, literal(-3)), a.x + 3);
+      return where(greater_equal(part, literal(3)), a.x, a.x * factor / 6);
     },
     .scalar = "x * min(max(x + 3, 0), 6) / 6",
     .vjp = [](const vjp::hardswish& v) -> Grads { return hardswish_grad(v.x, v.grad); },
@@ -250,8 +255,8 @@ const OpDef hardswish_op = {
     .traits = Trait::Elementwise,
     .dtypes = "float complex",
     .numpy =
-        "x * np.clip(x + 3, 0, 6) / 6 if np.isrealobj(x) else np.where(x.real >= 3, x, np.where(x.real > -3, x * "
-        "(x + 3) / 6, 0))",
+        "x * np.clip(x + 3, 0, 6) / 6 if np.isrealobj(x) else np.where(x.real >= 3, x, x * np.where(x.real < -3, 0, "
+        "x + 3) / 6)",
     .samples = [] { return samples::unary().add(uniform_in(-6, 6, {9})); },
     .python = "oar.nn.functional",
     .onnx = "HardSwish",
@@ -263,16 +268,16 @@ const OpDef hardswish_grad_op = {
         "0 up to -3, grad from 3 on, grad * (2 * x + 3) / 6 between: the derivative of hardswish.",
     .infer = infer::same_as_first,
     .decompose = [](const args::hardswish_grad& a) -> Made {
-      const Tensor between = a.grad * conjugate(2 * a.x + 3) / 6, part = deciding(a.x);
+      const Tensor between = a.grad * (conjugate(2 * a.x + 3) / 6), part = deciding(a.x);
       return where(greater_equal(part, literal(3)), a.grad,
-                   zero_unless(greater_than(part, literal(-3)), between));
+                   zero_where(less_equal(part, literal(-3)), between));
     },
-    .scalar = "x >= 3 ? grad : x > -3 ? grad * (2 * x + 3) / 6 : 0",
+    .scalar = "x >= 3 ? grad : x <= -3 ? 0 : grad * ((2 * x + 3) / 6)",
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float complex",
     .numpy =
-        "grad * np.where(np.real(x) >= 3, 1, np.where(np.real(x) > -3, np.conj(2 * x + 3) / 6, 0))",
+        "grad * np.where(np.real(x) >= 3, 1, np.where(np.real(x) <= -3, 0, np.conj(2 * x + 3) / 6))",
     .samples = [] { return samples::binary().add(uniform_in(-6, 6, {9}), t({9})); },
 };
 

@@ -10,7 +10,9 @@
 #include "oar/ops/families/batching.h"
 #include "oar/ops/families/blank.h"
 #include "oar/ops/families/cost_rules.h"
+#include "oar/ops/families/count.h"
 #include "oar/ops/families/masks.h"
+#include "oar/ops/gen/arithmetic.h"
 #include "oar/ops/gen/broadcast.h"
 #include "oar/ops/gen/compare.h"
 #include "oar/ops/gen/copy.h"
@@ -338,30 +340,51 @@ const OpDef take_along_axis_op = {
     .onnx = "GatherElements",
 };
 
+// Neither the sum nor the number of many small numbers may fit a narrow dtype.
+Tensor means_along(const Tensor& arr, const Tensor& indices, const Tensor& values, int64_t axis,
+                   bool include_self) {
+  const bool whole = is_integral(arr.dtype());
+  const auto wide = [whole](const Tensor& t) { return whole ? cast(t, DType::Int64) : widened(t); };
+  const Tensor from = wide(arr), added = wide(values);
+  const Tensor total = put_along(from, indices, added, axis, "add", include_self);
+  const Tensor counts =
+      put_along(ones_like(from), indices, ones_like(added), axis, "add", include_self);
+  if (!whole) return narrowed(total / counts, arr.dtype());
+  return cast(floor_divide(total, counts), arr.dtype());
+}
+
+// As many elements of each axis as there are indices: values may have more.
+Tensor indexed_part(Tensor values, const Tensor& indices) {
+  if (values.rank() != indices.rank()) return values;
+  for (int i = 0; i < values.rank(); ++i)
+    if (known_less(indices.dim(i), values.dim(i)))
+      values = slice(values, {i}, {0}, {indices.dim(i).value()});
+  return values;
+}
+
 const OpDef put_along_axis_op = {
     .schema =
         "put_along_axis(Tensor arr, Tensor indices, Tensor values, int axis, str reduce = 'assign', "
         "bool include_self = True, bool broadcast = True) -> Tensor",
     .brief =
         "A copy of arr with `values` written to, or combined with, the places along an axis that indices name: "
-        "reduce is assign, add, mul, mean, amin or amax.",
+        "reduce is assign, add, mul, mean, amin or amax. Without broadcast, values may have more elements than indices.",
     .infer = infer::same_as_first,
     .decompose = [](const args::put_along_axis& a) -> Made {
       const int64_t axis = normalise_axis(a.axis, a.arr.rank());
       const Tensor indices =
           a.broadcast ? broadcast_to(a.indices, beside(a.indices, a.arr, axis)) : a.indices;
       Tensor values = a.values.dtype() == a.arr.dtype() ? a.values : cast(a.values, a.arr.dtype());
-      if (a.broadcast || values.rank() == 0) values = broadcast_to(values, indices.dims());
+      if (a.broadcast || values.rank() == 0)
+        values = broadcast_to(values, indices.dims());
+      else
+        values = indexed_part(values, indices);
       if (a.reduce == "amin" || a.reduce == "amax")
         return put_along_extreme(a.arr, indices, values, axis, a.reduce, a.include_self);
       if (a.reduce != "mean")
         return put_along(a.arr, indices, values, axis, a.reduce == "multiply" ? "mul" : a.reduce,
                          a.include_self);
-      const Tensor total = put_along(a.arr, indices, values, axis, "add", a.include_self);
-      const Tensor counts =
-          put_along(ones_like(a.arr), indices, ones_like(values), axis, "add", a.include_self);
-      const Tensor mean = total / counts;
-      return mean.dtype() == a.arr.dtype() ? mean : cast(mean, a.arr.dtype());
+      return means_along(a.arr, indices, values, axis, a.include_self);
     },
     .traits = Trait::HasInplace,
     .dtypes = "int float",
@@ -369,9 +392,10 @@ const OpDef put_along_axis_op = {
         "(lambda out, idx, val, n, seen, f: ([out.__setitem__(j, f(out[j], val[i]) if include_self or j in seen else "
         "val[i]) or n.__setitem__(j, n[j] + (include_self or j in seen)) or seen.add(j) for i in np.ndindex(idx.shape) "
         "for j in [i[:axis % arr.ndim] + (idx[i] % arr.shape[axis],) + i[axis % arr.ndim + 1:]]], "
-        "(out / n).astype(arr.dtype) if reduce == 'mean' else out)[1])(arr.copy(), "
-        "*np.broadcast_arrays(*[np.broadcast_to(v, [indices.shape[i] if i == axis % arr.ndim else m for i, m in "
-        "enumerate(arr.shape)]) for v in (indices, values)]), np.ones(arr.shape), set(), {'assign': lambda a, b: b, "
+        "(out // n if arr.dtype.kind in 'iu' else out / n).astype(arr.dtype) if reduce == 'mean' else out)[1])(arr.copy(), "
+        "*np.broadcast_arrays(*[np.broadcast_to(v, [indices.shape[i] if i == axis % arr.ndim else m for i, m in enumerate(arr.shape)]) if "
+        "broadcast else v[tuple(map(slice, indices.shape))] if v.ndim == indices.ndim else v for v in (indices, values)]), "
+        "np.ones(arr.shape, 'int64'), set(), {'assign': lambda a, b: b, "
         "'add': np.add, 'mean': np.add, 'mul': np.multiply, 'amin': np.minimum, 'amax': np.maximum}[reduce])",
     .samples =
         [] {
@@ -379,7 +403,10 @@ const OpDef put_along_axis_op = {
               .add(t({3, 4}), ints(-4, 4, {3, 1}), t({3, 1}), 1)
               .add(t({3, 4}), ints(0, 4, {1, 3}), t({}), 1, "add")
               .add(t({2, 3}), ints(0, 3, {2, 4}), t({2, 4}), -1, "mean")
-              .add(t({2, 3}), ints(0, 2, {2, 3}), t({2, 3}), 0, "amax");
+              .add(t({2, 3}), ints(0, 3, {2, 200}), t({2, 200}), 1, "mean")
+              .add(t({3, 4}), ints(0, 4, {1, 3}), t({}), 1, "add", true, false)
+              .add(t({2, 3}), ints(0, 2, {2, 3}), t({2, 3}), 0, "amax")
+              .add(t({2, 3}), ints(0, 2, {2, 3}), t({3, 4}), 0, "add", true, false);
         },
     .python = "oar Tensor",
 };

@@ -29,6 +29,7 @@
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/softmax.h"
+#include "oar/tensor/dim_assume.h"
 
 namespace oar {
 namespace {
@@ -53,8 +54,9 @@ struct AttentionShape {
     keys = key.dim(1);
     key_heads = key.dim(2);
     value_width = value.dim(3);
-    user_check(same(key.dim(0), batch) && same(value.dim(0), batch) && same(value.dim(1), keys) &&
-                   same(value.dim(2), key_heads) && same(key.dim(3), width),
+    user_check(assume_same(key.dim(0), batch) && assume_same(value.dim(0), batch) &&
+                   assume_same(value.dim(1), keys) && assume_same(value.dim(2), key_heads) &&
+                   assume_same(key.dim(3), width),
                ErrorKind::InvalidArgument,
                "query of shape {}, key of shape {} and value of shape {} do not fit: batches must "
                "be equal, the widths of query and key, and the lengths and heads of key and value.",

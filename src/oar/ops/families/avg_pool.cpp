@@ -54,7 +54,7 @@ const OpDef avg_pool_op = {
     .numpy =
         "(lambda f, w: (lambda o: np.moveaxis(o, 1, -1) if channels_last else o)(np.moveaxis(np.array([f[(..., "
         "*[slice(max(a, 0), max(min(b, n), 0)) for a, b, n, e in t])].sum(tuple(range(2, f.ndim))) / (divisor or "
-        "math.prod((min(b, n) - max(a, 0)) if exclusive else min(b, e) - a for a, b, n, e in t)) for i in "
+        "max(math.prod((min(b, n) - max(a, 0)) if exclusive else min(b, e) - a for a, b, n, e in t), 1)) for i in "
         "np.ndindex(*[len(l) for l in w]) for t in [[l[c] for l, c in zip(w, i)]]], f.dtype).reshape(*[len(l) for "
         "l in w], *f.shape[:2]), (-2, -1), (0, 1))))(np.moveaxis(x, -1, 1) if channels_last else x, [[(i * s - a, "
         "i * s - a + k, n, n + b) for i in range(max((n + a + b - k + (s - 1 if ceil_mode else 0)) // s + 1, 1))] for n, "
@@ -112,8 +112,8 @@ const OpDef avg_pool_grad_op = {
     .traits = Trait::Linear,
     .dtypes = "float complex",
     .numpy =
-        "(lambda g, w, z: ([z.__setitem__(k, z[k] + (g[(..., *i)] / (divisor or math.prod((min(b, n) - max(a, 0)) "
-        "if exclusive else min(b, e) - a for a, b, n, e in t))).reshape(*g.shape[:2], *[1] * len(w))) for i in "
+        "(lambda g, w, z: ([z.__setitem__(k, z[k] + (g[(..., *i)] / (divisor or max(math.prod((min(b, n) - max(a, 0)) "
+        "if exclusive else min(b, e) - a for a, b, n, e in t), 1))).reshape(*g.shape[:2], *[1] * len(w))) for i in "
         "np.ndindex(*[len(l) for l in w]) for t in [[l[c] for l, c in zip(w, i)]] for k in [(..., *[slice(max(a, "
         "0), max(min(b, n), 0)) for a, b, n, e in t])]], np.moveaxis(z, 1, -1) if channels_last else "
         "z)[1])(np.moveaxis(grad, -1, 1) if channels_last else grad, [[(i * s - a, i * s - a + k, n, n + b) for i "
@@ -253,7 +253,7 @@ const OpDef lp_pool_op = {
     .dtypes = "float",
     .numpy =
         "((lambda f, w: (lambda o: np.moveaxis(o, 1, -1) if data_format[-1] == 'C' else "
-        "o)(np.moveaxis(np.array([(f ** norm_type)[(..., *[slice(max(a, 0), min(b, n)) for a, b, n, e in "
+        "o)(np.moveaxis(np.array([(f ** norm_type)[(..., *[slice(max(a, 0), max(min(b, n), 0)) for a, b, n, e in "
         "t])].sum(tuple(range(2, f.ndim))) / 1 for i in np.ndindex(*[len(l) for l in w]) for t in [[l[c] for l, c "
         "in zip(w, i)]]], f.dtype).reshape(*[len(l) for l in w], *f.shape[:2]), (-2, -1), (0, "
         "1))))(np.moveaxis(x, -1, 1) if data_format[-1] == 'C' else x, (lambda z: (lambda kk, ss: [[(i * s - a, i "
@@ -292,8 +292,8 @@ Tensor average(const A& a, size_t spatial) {
 
 constexpr const char* kAvgReference =
     "(lambda f, w: (lambda o: np.moveaxis(o, 1, -1) if data_format[-1] == 'C' else "
-    "o)(np.moveaxis(np.array([f[(..., *[slice(max(a, 0), min(b, n)) for a, b, n, e in t])].sum(tuple(range(2, "
-    "f.ndim))) / math.prod((min(b, n) - max(a, 0)) if exclusive else min(b, e) - a for a, b, n, e in t) for i "
+    "o)(np.moveaxis(np.array([f[(..., *[slice(max(a, 0), max(min(b, n), 0)) for a, b, n, e in t])].sum(tuple(range(2, "
+    "f.ndim))) / max(math.prod((min(b, n) - max(a, 0)) if exclusive else min(b, e) - a for a, b, n, e in t), 1) for i "
     "in np.ndindex(*[len(l) for l in w]) for t in [[l[c] for l, c in zip(w, i)]]], f.dtype).reshape(*[len(l) "
     "for l in w], *f.shape[:2]), (-2, -1), (0, 1))))(np.moveaxis(x, -1, 1) if data_format[-1] == 'C' else x, "
     "(lambda z: (lambda kk, ss: [[(i * s - a, i * s - a + k, m, m + b) for i in range(max((m + a + b - k + (s - 1 "
@@ -370,7 +370,7 @@ const OpDef avg_pool3d_op = {
 // References for every number of axes.
 constexpr const char* kAdaptiveAvgReference =
     "(lambda f, w: (lambda o: np.moveaxis(o, 1, -1) if data_format[-1] == 'C' else "
-    "o)(np.moveaxis(np.array([f[(..., *[slice(max(a, 0), min(b, n)) for a, b, n, e in t])].sum(tuple(range(2, "
+    "o)(np.moveaxis(np.array([f[(..., *[slice(max(a, 0), max(min(b, n), 0)) for a, b, n, e in t])].sum(tuple(range(2, "
     "f.ndim))) / math.prod(b - a for a, b, n, e in t) for i in np.ndindex(*[len(l) for l in w]) for t in "
     "[[l[c] for l, c in zip(w, i)]]], f.dtype).reshape(*[len(l) for l in w], *f.shape[:2]), (-2, -1), (0, "
     "1))))(np.moveaxis(x, -1, 1) if data_format[-1] == 'C' else x, [[(i * n // m, -(-(i + 1) * n // m), n, n) "

@@ -13,6 +13,7 @@
 #include "oar/ops/gen/pointwise_loss.h"
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"
+#include "oar/tensor/dim_assume.h"
 
 namespace oar {
 namespace {
@@ -139,7 +140,7 @@ const OpDef dice_loss_op = {
       const int rank = a.input.rank();
       Shape expected = a.input.shape();
       if (rank > 0) expected.back() = 1;
-      user_check(rank >= 2 && same(a.label.shape(), expected), ErrorKind::InvalidArgument,
+      user_check(rank >= 2 && assume_same(a.label.shape(), expected), ErrorKind::InvalidArgument,
                  "input has shape {} and label {}; they must be [batch, ..., classes] and [batch, "
                  "..., 1].",
                  to_string(a.input.dims()), to_string(a.label.dims()));

@@ -30,7 +30,8 @@ const OpDef full_op = {
     .localise = sharding::result_shape("shape"),
     .fill = "fill_value",
     .traits = Trait::NoGrad,
-    .numpy = "np.full(shape, fill_value, dtype or 'float32')",
+    .numpy =
+        "np.full(shape, fill_value, dtype or (None if isinstance(fill_value, (bool, complex)) else 'float32'))",
     .samples =
         [] {
           return Samples()

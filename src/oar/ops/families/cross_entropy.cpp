@@ -54,7 +54,7 @@ const OpDef softmax_cross_entropy_op = {
     .numpy =
         "(lambda m: (lambda z: (np.where(label == ignore_index, 0, z - "
         "np.take_along_axis(logits, np.where(label == ignore_index, 0, label), axis)), "
-        "z.astype('float64')))(m + np.log(np.sum(np.exp(logits - m), axis, "
+        "z.astype('float64')))(m + np.log(np.sum(np.exp(logits - np.where(np.isinf(m), 0, m)), axis, "
         "keepdims=True))))(np.max(logits, axis, keepdims=True))",
     .samples =
         [] {
@@ -149,7 +149,8 @@ const OpDef soft_cross_entropy_op = {
     .amp = Amp::Full,
     .numpy =
         "(lambda z: ((label * (z - logits)).sum(axis, keepdims=True), z.astype('float64')))"
-        "(np.log(np.sum(np.exp(logits), axis, keepdims=True)))",
+        "((lambda m: m + np.log(np.sum(np.exp(logits - np.where(np.isinf(m), 0, m)), axis, keepdims=True)))(np.max(logits, axis, "
+        "keepdims=True)))",
     .samples =
         [] {
           return Samples()
@@ -264,8 +265,9 @@ constexpr const char* kCrossEntropy =
     "for cls in [np.arange(n).reshape([-1 if i == ax else 1 for i in range(input.ndim)])] "
     "for q0 in [lab if soft else (lab == cls).astype('float64')] "
     "for q in [q0 * (1 - label_smoothing) + label_smoothing / n] "
-    "for lp in [input - np.log(np.sum(np.exp(input), ax, keepdims=True)) if use_softmax else "
-    "np.log(input)] "
+    "for m in [np.max(input, ax, keepdims=True)] "
+    "for lp in [input - m - np.log(np.sum(np.exp(input - np.where(np.isinf(m), 0, m)), ax, keepdims=True)) if use_softmax "
+    "else np.log(input)] "
     "for v in [np.ones_like(lp.sum(ax, keepdims=True)) if soft else (lab != "
     "ignore_index).astype(lp.dtype)] "
     "for w in [np.ones_like(v) if weight is None else np.sum(q * np.expand_dims(weight, [i for i "

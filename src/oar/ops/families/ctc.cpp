@@ -23,6 +23,7 @@
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/slice.h"
+#include "oar/tensor/dim_assume.h"
 
 namespace oar {
 namespace {
@@ -33,7 +34,7 @@ constexpr double kNever = -1e30;
 void check_lengths(const Tensor& lengths, const char* name, Dim batch) {
   user_check(is_integral(lengths.dtype()), ErrorKind::InvalidType,
              "{} has dtype {}; lengths are integers.", name, name_of(lengths.dtype()));
-  user_check(lengths.rank() == 1 && same(lengths.dim(0), batch), ErrorKind::InvalidArgument,
+  user_check(lengths.rank() == 1 && assume_same(lengths.dim(0), batch), ErrorKind::InvalidArgument,
              "{} has shape {}; it must hold one length for each of {} sequences.", name,
              to_string(lengths.dims()), batch.str());
 }
@@ -45,7 +46,7 @@ void check_ctc(const Tensor& log_probs, const Tensor& labels, const Tensor& inpu
              to_string(log_probs.dims()));
   user_check(is_integral(labels.dtype()), ErrorKind::InvalidType,
              "labels has dtype {}; class numbers are integers.", name_of(labels.dtype()));
-  user_check(labels.rank() == 2 && same(labels.dim(0), log_probs.dim(1)),
+  user_check(labels.rank() == 2 && assume_same(labels.dim(0), log_probs.dim(1)),
              ErrorKind::InvalidArgument,
              "labels has shape {}; with log_probs of shape {} it must be [batch, longest label].",
              to_string(labels.dims()), to_string(log_probs.dims()));

@@ -77,6 +77,7 @@ const OpDef diff_op = {
       user_check(a.n >= 0, ErrorKind::InvalidArgument, "n is {}; it must not be negative.", a.n);
       user_check(a.x.rank() >= 1, ErrorKind::InvalidArgument, "x is 0-d; it needs an axis.");
       const int64_t axis = normalise_axis(a.axis, a.x.rank());
+      if (a.n == 0) return a.x;  // as NumPy and PyTorch; nothing is joined on
       Tensor line = a.x;
       if (a.prepend.defined()) line = concat({a.prepend, line}, axis);
       if (a.append.defined()) line = concat({line, a.append}, axis);
@@ -98,6 +99,7 @@ const OpDef diff_op = {
               .add(t({5, 3}), 2, 0)
               .add(t({2, 3}), 1, -1, t({2, 1}), t({2, 2}))
               .add(t({2, 3}), 0)
+              .add(t({2, 3}), 0, -1, t({2, 1}))
               .add(t({3}), 4)
               .add(t({0, 3}));
         },

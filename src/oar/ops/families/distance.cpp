@@ -25,6 +25,7 @@
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/sharding/rules.h"
+#include "oar/tensor/dim_assume.h"
 
 namespace oar {
 namespace {
@@ -212,7 +213,7 @@ const OpDef euclidean_pairs_op = {
         "The distance of each row of x from each row of y by one matrix product. Its gradient is 0 where the "
         "distance is.",
     .infer = [](const args::euclidean_pairs& a) -> Metas {
-      user_check(a.x.rank() >= 2 && a.y.rank() >= 2 && same(a.x.dim(-1), a.y.dim(-1)),
+      user_check(a.x.rank() >= 2 && a.y.rank() >= 2 && assume_same(a.x.dim(-1), a.y.dim(-1)),
                  ErrorKind::InvalidArgument,
                  "x of shape {} and y of shape {} must hold rows of one length in their last axes.",
                  to_string(a.x.dims()), to_string(a.y.dims()));
@@ -272,7 +273,7 @@ const OpDef cdist_op = {
                  "use_mm_for_euclid_dist or donot_use_mm_for_euclid_dist.",
                  mode);
       user_check(a.p >= 0, ErrorKind::InvalidArgument, "p is {}; it must not be negative.", a.p);
-      user_check(a.x.rank() >= 2 && a.y.rank() >= 2 && same(a.x.dim(-1), a.y.dim(-1)),
+      user_check(a.x.rank() >= 2 && a.y.rank() >= 2 && assume_same(a.x.dim(-1), a.y.dim(-1)),
                  ErrorKind::InvalidArgument,
                  "x of shape {} and y of shape {} must hold rows of one length.",
                  to_string(a.x.dims()), to_string(a.y.dims()));

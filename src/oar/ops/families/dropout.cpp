@@ -32,6 +32,14 @@ const OpDef dropout_mask_op = {
         },
 };
 
+// Which slices fall together is told by axes that count from the front.
+void check_slices(const std::optional<Ints>& axis, int rank) {
+  if (!axis) return;
+  for (int64_t i : *axis)
+    user_check(i >= 0 && i < rank, ErrorKind::InvalidArgument,
+               "axis holds {}; for a tensor of rank {} it can be from 0 to {}.", i, rank, rank - 1);
+}
+
 const OpDef dropout_op = {
     .schema =
         "dropout(Tensor x, float p = 0.5, int[]? axis = None, bool training = True, str "
@@ -46,6 +54,7 @@ const OpDef dropout_op = {
       const bool upscale = a.mode == "upscale_in_train";
       user_check(upscale || a.mode == "downscale_in_infer", ErrorKind::InvalidArgument,
                  "mode is '{}'; it can be 'upscale_in_train' or 'downscale_in_infer'.", a.mode);
+      check_slices(a.axis, a.x.rank());
       if (a.p == 0) return a.x;
       if (!a.training) return upscale ? Made(a.x) : Made(a.x * (1 - a.p));
       Shape shape = a.x.shape();

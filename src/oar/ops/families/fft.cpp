@@ -181,7 +181,8 @@ const OpDef fft_r2c_op = {
     .dtypes = "float",
     .amp = Amp::Full,
     .numpy =
-        "(lambda y, f, n: y if y.size == 0 and x.shape[axes[-1]] else (f(x.astype('float64'), axes=axes, norm=n) if forward else "
+        "(lambda y, f, n: np.zeros([d // 2 + 1 if onesided and i == axes[-1] % x.ndim else d for i, d in enumerate(x.shape)]) "
+        "if y.size == 0 and x.shape[axes[-1]] else (f(x.astype('float64'), axes=axes, norm=n) if forward else "
         "np.conj(f(x.astype('float64'), axes=axes, norm={'backward': 'forward', 'forward': 'backward'}.get(n, n)))))("
         "x, np.fft.rfftn if onesided else np.fft.fftn, normalization).astype('complex128' if x.dtype == 'float64' else "
         "'complex64')",

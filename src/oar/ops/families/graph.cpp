@@ -16,6 +16,7 @@
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/slice.h"
 #include "oar/ops/sharding/rules.h"
+#include "oar/tensor/dim_assume.h"
 
 namespace oar {
 namespace {
@@ -37,7 +38,7 @@ Tensor by_row(const Tensor& numbers, const Tensor& x) {
 void check_segments(const Tensor& x, const Tensor& ids, std::string_view pooltype) {
   user_check(is_integral(ids.dtype()), ErrorKind::InvalidType,
              "segment_ids must be int32 or int64, not {}.", name_of(ids.dtype()));
-  user_check(ids.rank() == 1 && x.rank() >= 1 && same(ids.dim(0), x.dim(0)),
+  user_check(ids.rank() == 1 && x.rank() >= 1 && assume_same(ids.dim(0), x.dim(0)),
              ErrorKind::InvalidArgument,
              "segment_ids of shape {} must have one number for each row of data, which has shape "
              "{}.",

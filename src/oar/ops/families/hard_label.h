@@ -9,6 +9,7 @@
 #include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/masking.h"
 #include "oar/ops/gen/reduction.h"
+#include "oar/tensor/dim_assume.h"
 
 namespace oar {
 
@@ -21,7 +22,8 @@ inline void check_hard_label(const Tensor& logits, const Tensor& label, const Sh
              name_of(label.dtype()));
   Shape expected = logits.shape();
   expected[static_cast<size_t>(axis)] = 1;
-  user_check(shape.rank() == logits.rank() && same(shape, expected), ErrorKind::InvalidArgument,
+  user_check(shape.rank() == logits.rank() && assume_same(shape, expected),
+             ErrorKind::InvalidArgument,
              "label has shape {}; with scores of shape {} and classes along axis {} it must be {}.",
              to_string(label.dims()), to_string(logits.dims()), axis, expected.str());
 }
@@ -63,7 +65,7 @@ inline Tensor reduce_weighted(const Weighted& w, std::string_view reduction, boo
 
 inline void check_weight(const Tensor& weight, Dim classes) {
   if (!weight.defined()) return;
-  user_check(weight.rank() == 1 && same(weight.dim(0), classes), ErrorKind::InvalidArgument,
+  user_check(weight.rank() == 1 && assume_same(weight.dim(0), classes), ErrorKind::InvalidArgument,
              "weight has shape {}; it must hold one number for each of the {} classes.",
              to_string(weight.dims()), classes.str());
 }

@@ -277,22 +277,55 @@ bool has_small_cofactors(const Tensor& x) {
 
 Tensor over_matrix(const Tensor& x) { return unsqueeze(unsqueeze(x, {-1}), {-1}); }
 
+const OpDef cofactors_op = {
+    .schema = "cofactors(Tensor x) -> Tensor",
+    .brief =
+        "The cofactors of square matrices, singular or not: the derivatives of the determinant. "
+        "Their own derivatives are computed with the inverse, so a singular matrix is an error "
+        "then.",
+    .infer = [](const args::cofactors& a) -> Metas {
+      check_square(a.x, "x");
+      return infer::like(a.x);
+    },
+    .cost = [](const CostCall& c) { return cubic_cost(c.args[0].as_tensor(), 2); },
+    .vjp = [](const vjp::cofactors& v) -> Grads {
+      const Tensor turned_inverse = adjoint(inverse(v.x)), out = conjugate(v.out);
+      const Tensor scale = sum(v.grad * out, IntArgs{-2, -1}, std::nullopt, true);
+      return scale * turned_inverse - matmul(matmul(out, v.grad, false, true), turned_inverse);
+    },
+    .saves = "x out",
+    .shard = "...ij -> ...ij ; i whole, j whole # an element depends on the whole matrix",
+    .dtypes = "float complex",
+    .amp = Amp::Full,
+    .numpy = "np.linalg.det(x)[..., None, None] * np.swapaxes(np.linalg.inv(x), -1, -2)",
+    .samples =
+        [] {
+          return Samples()
+              .add(full_rank({3, 3}))
+              .add(full_rank({2, 4, 4}))
+              .add(full_rank({1, 1}))
+              .add(full_rank({9, 9}))
+              .add(full_rank({0, 2, 2}))
+              .add(full_rank({0, 0}));
+        },
+};
+
 const OpDef det_op = {
     .schema = "det(Tensor x) -> Tensor",
     .brief =
-        "The determinant of square matrices. Its derivatives exist everywhere for up to three rows; "
-        "for larger matrices they are computed with the inverse, so a singular one is an error "
-        "then.",
+        "The determinant of square matrices. Its derivative exists everywhere, the second one for "
+        "up to three rows; for larger matrices that one is computed with the inverse, so a singular "
+        "one is an error then.",
     .infer = [](const args::det& a) -> Metas {
       check_square(a.x, "x");
       return TensorMeta{a.x.dtype(), batch_of(a.x)};
     },
     .cost = [](const CostCall& c) { return cubic_cost(c.args[0].as_tensor(), 2.0 / 3); },
     .vjp = [](const vjp::det& v) -> Grads {
-      if (has_small_cofactors(v.x)) return over_matrix(v.grad) * conjugate(small_cofactors(v.x));
-      return over_matrix(v.grad * conjugate(v.out)) * adjoint(inverse(v.x));
+      const Tensor slopes = has_small_cofactors(v.x) ? small_cofactors(v.x) : cofactors(v.x);
+      return over_matrix(v.grad) * conjugate(slopes);
     },
-    .saves = "x out",
+    .saves = "x",
     .shard = "...ij -> ... ; i whole, j whole # a product over the factors of the whole matrix",
     .dtypes = "float complex",
     .amp = Amp::Full,
@@ -349,7 +382,7 @@ const OpDef slogdet_parts_op = {
 
 }  // namespace
 
-OAR_FAMILY(lu, &lu_factor_op, &pivot_permutation_op, &lu_parts_op, &lu_solve_op, &det_op,
-           &slogdet_parts_op)
+OAR_FAMILY(lu, &lu_factor_op, &pivot_permutation_op, &lu_parts_op, &lu_solve_op, &cofactors_op,
+           &det_op, &slogdet_parts_op)
 
 }  // namespace oar

@@ -28,6 +28,7 @@
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/softmax.h"
 #include "oar/ops/gen/trigonometry.h"
+#include "oar/tensor/dim_assume.h"
 
 namespace oar {
 namespace {
@@ -63,7 +64,7 @@ const OpDef soft_margin_loss_op = {
     .dtypes = "float",
     .numpy =
         "(lambda v: v if reduction == 'none' else v.mean() if reduction == 'mean' else "
-        "v.sum())(np.log1p(np.exp(-label * input)))",
+        "v.sum())(np.logaddexp(0, -label * input))",
     .samples = pair_samples,
     .python = "oar.nn.functional",
 };
@@ -138,10 +139,11 @@ const OpDef multi_margin_loss_op = {
         "labelled class's weight if there is one, divided by the number of classes.",
     .decompose = [](const args::multi_margin_loss& a) -> Made {
       check_reduction(a.reduction);
-      user_check(a.input.rank() == 2 && a.label.rank() == 1 && same(a.label.dim(0), a.input.dim(0)),
-                 ErrorKind::InvalidArgument,
-                 "input has shape {} and label {}; they must be [batch, classes] and [batch].",
-                 to_string(a.input.dims()), to_string(a.label.dims()));
+      user_check(
+          a.input.rank() == 2 && a.label.rank() == 1 && assume_same(a.label.dim(0), a.input.dim(0)),
+          ErrorKind::InvalidArgument,
+          "input has shape {} and label {}; they must be [batch, classes] and [batch].",
+          to_string(a.input.dims()), to_string(a.label.dims()));
       user_check(a.p >= 1, ErrorKind::InvalidArgument, "p is {}; it must be at least 1.", a.p);
       const Dim classes = a.input.dim(1);
       const Tensor input = widened(a.input), label = unsqueeze(a.label, {1});
@@ -298,8 +300,8 @@ const OpDef npair_loss_op = {
         "The cross entropy of the products of anchors and positives, where pairs of one label "
         "belong together, plus the squares of both times l2_reg / 4.",
     .decompose = [](const args::npair_loss& a) -> Made {
-      user_check(a.anchor.rank() == 2 && same(a.anchor.shape(), a.positive.shape()) &&
-                     a.labels.rank() == 1 && same(a.labels.dim(0), a.anchor.dim(0)),
+      user_check(a.anchor.rank() == 2 && assume_same(a.anchor.shape(), a.positive.shape()) &&
+                     a.labels.rank() == 1 && assume_same(a.labels.dim(0), a.anchor.dim(0)),
                  ErrorKind::InvalidArgument,
                  "anchor has shape {}, positive {} and labels {}; they must be [batch, size] twice "
                  "and [batch].",

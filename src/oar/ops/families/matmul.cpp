@@ -525,7 +525,7 @@ const OpDef addmm_op = {
     },
     .traits = Trait::Promote | Trait::HasInplace,
     .dtypes = "float complex",
-    .numpy = "(beta * input + alpha * (x @ y)).astype(input.dtype)",
+    .numpy = "(beta * input + alpha * (x @ y)).astype(np.result_type(input, x, y))",
     .samples =
         [] {
           return Samples()

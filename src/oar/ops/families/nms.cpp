@@ -3,6 +3,7 @@
 
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/registry.h"
+#include "oar/tensor/dim_assume.h"
 
 namespace oar {
 namespace {
@@ -39,7 +40,7 @@ const OpDef nms_op = {
                  "boxes has shape {}; it must be [count, 4]: left, top, right and bottom of each.",
                  to_string(a.boxes.dims()));
       const auto check = [&](const Tensor& t, const char* argument) {
-        user_check(!t.defined() || (t.rank() == 1 && same(t.dim(0), a.boxes.dim(0))),
+        user_check(!t.defined() || (t.rank() == 1 && assume_same(t.dim(0), a.boxes.dim(0))),
                    ErrorKind::InvalidArgument, "{} has shape {} for {} boxes.", argument,
                    t.defined() ? to_string(t.dims()) : "", a.boxes.dim(0).str());
       };
@@ -86,8 +87,8 @@ const OpDef nms_op = {
 
 // bboxes [n, m, size] with scores [n, classes, m].
 void check_class_scores(const Tensor& boxes, const Tensor& scores) {
-  user_check(boxes.rank() == 3 && scores.rank() == 3 && same(boxes.dim(0), scores.dim(0)) &&
-                 same(boxes.dim(1), scores.dim(2)) && same(boxes.dim(2), 4),
+  user_check(boxes.rank() == 3 && scores.rank() == 3 && assume_same(boxes.dim(0), scores.dim(0)) &&
+                 assume_same(boxes.dim(1), scores.dim(2)) && assume_same(boxes.dim(2), 4),
              ErrorKind::InvalidArgument,
              "bboxes has shape {} and scores {}; they must be [batch, count, 4] and [batch, "
              "classes, count].",

@@ -80,11 +80,13 @@ inline Shape divided(const Shape& x, Dims output_size, bool channels_last) {
   user_check(output_size.size() == axes.spatial, ErrorKind::InvalidArgument,
              "output_size {} must have one number for each of {} spatial axes.",
              to_string(output_size), axes.spatial);
+  const bool is_empty = x[0] == Dim(0) || x[axes.channel()] == Dim(0);
   for (size_t i = 0; i < axes.spatial; ++i) {
     user_check(output_size[i].is_symbolic() || output_size[i].word() >= 0,
                ErrorKind::InvalidArgument, "output_size {} must not be negative.",
                to_string(output_size));
-    user_check(!(axes.size(x, i) == Dim(0)) || output_size[i] == Dim(0), ErrorKind::InvalidArgument,
+    const bool fillable = !(axes.size(x, i) == Dim(0)) || output_size[i] == Dim(0);
+    user_check(fillable || is_empty, ErrorKind::InvalidArgument,
                "an image of shape {} has no pixels to fill an output of {}.", x.str(),
                to_string(output_size));
   }

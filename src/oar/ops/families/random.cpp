@@ -8,6 +8,7 @@
 #include "oar/ops/core/registry.h"
 #include "oar/ops/families/count.h"
 #include "oar/ops/families/random_rules.h"
+#include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/reduction.h"
 
 namespace oar {
@@ -168,11 +169,14 @@ const OpDef bernoulli_op = {
 
 const OpDef poisson_op = {
     .schema = "poisson(Tensor x, shape? _part = None) -> Tensor",
-    .brief = "Counts from Poisson distributions with the means that x holds.",
+    .brief =
+        "Counts from Poisson distributions with the means that x holds; 0 for a negative mean. The "
+        "gradient is 0.",
     .infer = infer::same_as_first,
+    .vjp = [](const vjp::poisson& v) -> Grads { return zeros_like(v.grad); },
     .shard = "... -> ...",
     .localise = random_piece,
-    .traits = kRandom,
+    .traits = Trait::Random,
     .dtypes = "float",
     .samples =
         [] {

@@ -20,6 +20,7 @@
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/slice.h"
+#include "oar/tensor/dim_assume.h"
 
 namespace oar {
 namespace {
@@ -42,7 +43,7 @@ void check_rnnt(const Tensor& log_probs, const Tensor& labels, const Tensor& inp
     user_check(is_integral(t->dtype()), ErrorKind::InvalidType,
                "label and the lengths are integers, but one has dtype {}.", name_of(t->dtype()));
   for (const Tensor* t : {&input_lengths, &label_lengths})
-    user_check(t->rank() == 1 && same(t->dim(0), batch), ErrorKind::InvalidArgument,
+    user_check(t->rank() == 1 && assume_same(t->dim(0), batch), ErrorKind::InvalidArgument,
                "lengths have shape {}; there must be one for each of {} sequences.",
                to_string(t->dims()), batch.str());
   user_check(blank >= 0 && (classes.is_symbolic() || blank < classes.word()), ErrorKind::OutOfRange,

@@ -12,6 +12,7 @@
 #include "oar/ops/gen/min_max.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/sharding/rules.h"
+#include "oar/tensor/dim_assume.h"
 
 namespace oar {
 namespace {
@@ -29,7 +30,8 @@ Bins checked_regions(Dims x, const Tensor& boxes, const Tensor& boxes_num, Ints 
              to_string(boxes.dims()));
   user_check(is_integral(boxes_num.dtype()), ErrorKind::InvalidType,
              "boxes_num has dtype {}; it must be an integer type.", name_of(boxes_num.dtype()));
-  user_check(boxes_num.rank() == 1 && same(boxes_num.dim(0), x[0]), ErrorKind::InvalidArgument,
+  user_check(boxes_num.rank() == 1 && assume_same(boxes_num.dim(0), x[0]),
+             ErrorKind::InvalidArgument,
              "boxes_num has shape {} for {} images.\nhint: It has the number of boxes of each "
              "image.",
              to_string(boxes_num.dims()), x[0].str());

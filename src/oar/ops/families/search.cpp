@@ -31,6 +31,10 @@ Metas infer_places(const Tensor& sequence, const Tensor& values, bool narrow) {
         "Both need the same sizes before the last axis, or sorted_sequence one axis only.",
         to_string(sequence.dims()), to_string(values.dims()));
   }
+  user_check(!narrow || !known_less(Dim(INT32_MAX), sequence.dim(-1)), ErrorKind::InvalidArgument,
+             "sorted_sequence of shape {} has places that int32 cannot hold.\nhint: Leave out "
+             "out_int32.",
+             to_string(sequence.dims()));
   return TensorMeta{narrow ? DType::Int32 : DType::Int64, values.shape()};
 }
 

@@ -127,6 +127,7 @@ const OpDef key_order_op = {
         [] {
           return Samples()
               .add(ints(0, 4, {9}), IntVector{4})
+              .add(ints(0, 4, {9}), IntVector{int64_t{1} << 40})
               .add(ints(0, 2, {5}, DType::Int32), IntVector{3})
               .add(ints(0, 1, {0}), IntVector{2});
         },

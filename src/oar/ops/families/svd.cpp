@@ -207,11 +207,11 @@ const OpDef pseudo_inverse_op = {
 };
 
 const OpDef least_squares_op = {
-    .schema = "least_squares(Tensor x, Tensor y, float rcond) -> Tensor",
+    .schema = "least_squares(Tensor x, Tensor y, float rcond) -> (Tensor solution, Tensor values)",
     .brief =
         "The z of smallest length among those with the smallest distance of x z from y. Singular "
         "values of x up to rcond times the largest one count as zero. The leading axes are equal. "
-        "The derivative is that at fixed rank.",
+        "The derivative is that at fixed rank. The second result is the singular values of x.",
     .infer = [](const args::least_squares& a) -> Metas {
       check_matrices(a.x, "x");
       check_matrices(a.y, "y");
@@ -219,39 +219,45 @@ const OpDef least_squares_op = {
       user_check(same(a.x.dim(-2), a.y.dim(-2)), ErrorKind::InvalidArgument,
                  "x of shape {} and y of shape {} must have as many rows.", to_string(a.x.dims()),
                  to_string(a.y.dims()));
-      return TensorMeta{a.x.dtype(), with_sizes(batch_of(a.x), a.x.dim(-1), a.y.dim(-1))};
+      return {TensorMeta{a.x.dtype(), with_sizes(batch_of(a.x), a.x.dim(-1), a.y.dim(-1))},
+              TensorMeta{real_type_of(a.x.dtype()), values_shape(a.x)}};
     },
     .decompose = [](const args::least_squares& a) -> Made {
       const auto [u, s, vh] = svd(a.x);
       const Tensor limit = full({}, a.rcond, s.dtype());
-      return matmul(adjoint(vh), scale_rows(cut_inverse(s, limit), matmul(adjoint(u), a.y)));
+      return {matmul(adjoint(vh), scale_rows(cut_inverse(s, limit), matmul(adjoint(u), a.y))), s};
     },
     .vjp = [](const vjp::least_squares& v) -> Grads {
       const Tensor limit = full({}, v.rcond, real_type_of(v.x.dtype()));
       const Tensor p = pseudo_inverse(v.x, limit), ph = adjoint(p);
-      const Tensor right = matmul(ph, v.grad);
+      const Tensor right = matmul(ph, v.grad_solution);
       if (!v.needs(0)) return {Tensor(), right};
-      const Tensor rest = v.y - matmul(v.x, v.out);
-      const Tensor outside_rows = adjoint(v.grad) - matmul(adjoint(right), v.x);
-      return {matmul(rest, matmul(adjoint(right), ph)) + matmul(matmul(ph, v.out), outside_rows) -
-                  matmul(right, adjoint(v.out)),
+      const Tensor rest = v.y - matmul(v.x, v.solution);
+      const auto [u, s, vh] = svd(v.x);
+      const Tensor outside_rows = adjoint(v.grad_solution) - matmul(adjoint(right), v.x);
+      return {matmul(rest, matmul(adjoint(right), ph)) +
+                  matmul(matmul(ph, v.solution), outside_rows) -
+                  matmul(right, adjoint(v.solution)) + matmul(scale_columns(u, v.grad_values), vh),
               right};
     },
-    .saves = "x y out",
+    .saves = "x y solution",
     .batch = [](const BatchCall& c) -> Made {
       return least_squares(with_batch(c, 0), with_batch(c, 1), args::least_squares(c.args).rcond);
     },
-    .shard = "...ij, ...ik -> ...jk ; i whole, j whole # unknowns depend on the whole matrix",
+    .shard =
+        "...ij, ...ik -> ...jk, ...l ; k same, i whole, j whole, l whole # unknowns depend on the whole matrix",
     .traits = Trait::Promote,
     .dtypes = "float complex",
     .amp = Amp::Full,
-    .numpy = "np.linalg.pinv(x, rcond) @ y",
+    .numpy = "(np.linalg.pinv(x, rcond) @ y, np.linalg.svd(x, compute_uv=False))",
     .samples =
         [] {
           return Samples()
               .add(full_rank({3, 3}), t({3, 2}), 1e-6)
               .add(full_rank({2, 4, 3}), t({2, 4, 1}), 1e-6)
               .add(full_rank({2, 4}), t({2, 3}), 1e-6)
+              .add(full_rank({12, 10}), t({12, 2}), 1e-6)
+              .add(full_rank({2, 9, 10}), t({2, 9, 1}), 1e-6)
               .add(full_rank({0, 3, 2}), t({0, 3, 1}), 1e-6);
         },
 };

@@ -3,6 +3,7 @@
 
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/registry.h"
+#include "oar/tensor/dim_assume.h"
 
 namespace oar {
 namespace {
@@ -26,8 +27,9 @@ const OpDef viterbi_decode_op = {
                  a.include_bos_eos_tag ? 2 : 1);
       user_check(is_integral(a.lengths.dtype()), ErrorKind::InvalidType,
                  "lengths has dtype {}; it must be an integer type.", name_of(a.lengths.dtype()));
-      user_check(a.lengths.rank() == 1 && same(a.lengths.dim(0), p[0]), ErrorKind::InvalidArgument,
-                 "lengths has shape {} for {} sequences.", to_string(a.lengths.dims()), p[0].str());
+      user_check(a.lengths.rank() == 1 && assume_same(a.lengths.dim(0), p[0]),
+                 ErrorKind::InvalidArgument, "lengths has shape {} for {} sequences.",
+                 to_string(a.lengths.dims()), p[0].str());
       const Dim longest = a.lengths.is_dense() ? p[1] : Dim::symbol("longest", p[1].hint());
       return {TensorMeta{a.potentials.dtype(), {p[0]}},
               TensorMeta{DType::Int64, {p[0], longest}, true}};

@@ -18,6 +18,7 @@
 #include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/ops/gen/slice.h"
+#include "oar/tensor/dim_assume.h"
 
 namespace oar {
 namespace {
@@ -46,7 +47,8 @@ void check_yolo(const A& a) {
   user_check(same(a.x.dim(1), channels), ErrorKind::InvalidArgument,
              "x has {} channels; {} masked anchors with {} classes need {}.", a.x.dim(1).str(),
              a.anchor_mask.size(), a.class_num, channels.str());
-  user_check(a.gt_box.rank() == 3 && same(a.gt_box.dim(0), a.x.dim(0)) && same(a.gt_box.dim(2), 4),
+  user_check(a.gt_box.rank() == 3 && assume_same(a.gt_box.dim(0), a.x.dim(0)) &&
+                 assume_same(a.gt_box.dim(2), 4),
              ErrorKind::InvalidArgument,
              "gt_box has shape {} for {} images; it must be [batch, objects, 4]: centre x, centre "
              "y, width and height, as parts of the image.",
