@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "oar/base/string_util.h"
+#include "oar/base/timeline.h"
 #include "oar/ir/cost.h"
 #include "oar/ir/print.h"
 #include "oar/ir/region.h"
@@ -13,9 +14,9 @@ namespace {
 constexpr double kLetter = 7.7, kRowHeight = 46, kRowGap = 42, kColumnGap = 22, kMargin = 28,
                  kTitleHeight = 34;
 
+// A box of the graph with its place.
 struct Box {
-  std::string title, detail, tooltip, style;
-  std::vector<size_t> reads;  // boxes
+  GraphBox content;
   size_t layer = 0;
   double x = 0, width = 0;  // x of the middle
   double height = kRowHeight;
@@ -59,27 +60,17 @@ const char* style_of(const Op& op, const Cost& cost) {
   return "other";
 }
 
-// Boxes and edges. Constants are omitted: they say little, and their edges cross everything.
+// Boxes in layers, and edges.
 class Picture {
  public:
-  explicit Picture(const Program& program)
-      : program_(program), maker_(program.values.size(), kNobody) {}
-  std::string draw();
+  explicit Picture(std::vector<Box> boxes) : boxes_(std::move(boxes)) {}
+  std::string draw(std::string_view title);
   // Without the frame of a file: boxes and edges from (0, 0) on.
   std::string draw_boxes();
   double width() const { return width_; }
   double height() const { return height_; }
 
  private:
-  static constexpr size_t kNobody = SIZE_MAX;
-
-  void collect();
-  size_t add(Box box);
-  void add_outside(ValueId id, const char* style);
-  void add_call(const Instruction& instruction);
-  static void add_regions(Box& box, const Instruction& instruction);
-  void add_result(ValueId id, const char* style, const std::string& title);
-  void read(Box& box, ValueId id) const;
   void assign_layers();
   void order_layers();
   void spread(std::vector<size_t>& layer);
@@ -87,55 +78,84 @@ class Picture {
   std::string edge(const Box& from, const Box& to) const;
   std::string shape(const Box& box) const;
 
-  const Program& program_;
   std::vector<Box> boxes_;
-  std::vector<size_t> maker_;  // by value: its box
   std::vector<std::vector<size_t>> layers_;
   std::vector<double> tops_;  // by layer
   double width_ = 0, height_ = 0;
 };
 
-size_t Picture::add(Box box) {
-  const size_t letters = std::max(box.title.size(), box.detail.size());
-  box.width = std::max({74.0, box.width, static_cast<double>(letters) * kLetter + 22});
+double width_of(const GraphBox& content) {
+  const size_t letters = std::max(content.title.size(), content.detail.size());
+  return std::max(74.0, static_cast<double>(letters) * kLetter + 22);
+}
+
+// The boxes of a program. Constants are omitted: they say little, and their edges cross everything.
+class Collection {
+ public:
+  explicit Collection(const Program& program)
+      : program_(program), maker_(program.values.size(), kNobody) {}
+  std::vector<Box> collect();
+
+ private:
+  static constexpr size_t kNobody = SIZE_MAX;
+
+  size_t add(Box box);
+  void add_outside(ValueId id, const char* style);
+  void add_call(const Instruction& instruction);
+  static void add_regions(Box& box, const Instruction& instruction);
+  void add_result(ValueId id, const char* style, const std::string& title);
+  void read(GraphBox& box, ValueId id) const;
+
+  const Program& program_;
+  std::vector<Box> boxes_;
+  std::vector<size_t> maker_;  // by value: its box
+};
+
+size_t Collection::add(Box box) {
+  box.width = std::max(box.width, width_of(box.content));
   boxes_.push_back(std::move(box));
   return boxes_.size() - 1;
 }
 
-void Picture::read(Box& box, ValueId id) const {
+void Collection::read(GraphBox& box, ValueId id) const {
   const size_t from = maker_[static_cast<size_t>(id)];
   if (from != kNobody && std::find(box.reads.begin(), box.reads.end(), from) == box.reads.end())
     box.reads.push_back(from);
 }
 
-void Picture::add_outside(ValueId id, const char* style) {
+void Collection::add_outside(ValueId id, const char* style) {
   const std::string type = program_.type_of(id).str();
-  maker_[static_cast<size_t>(id)] = add(
-      {shortened(program_.label(id).substr(1), 26), type, program_.label(id) + ": " + type, style});
+  Box box;
+  box.content = {shortened(program_.label(id).substr(1), 26), type,
+                 program_.label(id) + ": " + type, style};
+  maker_[static_cast<size_t>(id)] = add(std::move(box));
 }
 
-void Picture::add_call(const Instruction& instruction) {
+void Collection::add_call(const Instruction& instruction) {
   Box box;
-  box.title = instruction.op->name();
+  GraphBox& content = box.content;
+  content.title = instruction.op->name();
   if (!instruction.results.empty())
-    box.detail = shortened(program_.type_of(instruction.results[0]).str(), 30);
-  box.tooltip = to_text(program_, instruction);
-  if (!instruction.location.empty()) box.tooltip += "\n" + instruction.location;
+    content.detail = shortened(program_.type_of(instruction.results[0]).str(), 30);
+  content.tooltip = to_text(program_, instruction);
+  if (!instruction.location.empty()) content.tooltip += "\n" + instruction.location;
   const Cost cost = cost_of(program_, instruction);
-  if (cost.flops > 0) box.tooltip += format("\n{:.3g} flops, {:.3g} bytes", cost.flops, cost.bytes);
-  box.style = style_of(*instruction.op, cost);
-  for_each_operand(instruction, [&](ValueId id) { read(box, id); });
+  if (cost.flops > 0)
+    content.tooltip += format("\n{:.3g} flops, {:.3g} bytes", cost.flops, cost.bytes);
+  content.style = style_of(*instruction.op, cost);
+  content.layer = to_string(instruction.layer);
+  for_each_operand(instruction, [&](ValueId id) { read(content, id); });
   if (has_regions(instruction)) add_regions(box, instruction);
   const size_t made = add(std::move(box));
   for (ValueId id : instruction.results) maker_[static_cast<size_t>(id)] = made;
 }
 
 // Side by side in the box of their call, each in a frame with its name.
-void Picture::add_regions(Box& box, const Instruction& instruction) {
+void Collection::add_regions(Box& box, const Instruction& instruction) {
   constexpr double kPadding = 14, kNameHeight = 24;
   double right = kPadding, tallest = 0;
   for_each_program(instruction.attributes.args(), [&](const Closure& c) {
-    Picture picture(program_of(c));
+    Picture picture(Collection(program_of(c)).collect());
     const std::string boxes = picture.draw_boxes();
     const double width = picture.width() + 2 * kPadding,
                  height = picture.height() + kNameHeight + kPadding;
@@ -148,18 +168,19 @@ void Picture::add_regions(Box& box, const Instruction& instruction) {
     right += width + kPadding;
     tallest = std::max(tallest, height);
   });
-  box.style = "control";
+  box.content.style = "control";
   box.width = right;
   box.height = kRowHeight + tallest + kPadding;
 }
 
-void Picture::add_result(ValueId id, const char* style, const std::string& title) {
-  Box box{shortened(title, 30), program_.type_of(id).str(), program_.label(id), style};
-  read(box, id);
+void Collection::add_result(ValueId id, const char* style, const std::string& title) {
+  Box box;
+  box.content = {shortened(title, 30), program_.type_of(id).str(), program_.label(id), style};
+  read(box.content, id);
   add(std::move(box));
 }
 
-void Picture::collect() {
+std::vector<Box> Collection::collect() {
   for (ValueId id : program_.inputs) add_outside(id, "input");
   const std::vector<Instruction>& calls = program_.body.instructions;
   // What only an update reads and writes (moments, counts) is not shown.
@@ -176,18 +197,19 @@ void Picture::collect() {
   for (const State& s : program_.states)
     if (s.written != kNoValue && !updated[static_cast<size_t>(s.written)])
       add_result(s.written, "state", "write " + program_.label(s.value).substr(1));
+  return std::move(boxes_);
 }
 
 // A box is below everything that it reads; a box that reads nothing moves down to its reader.
 void Picture::assign_layers() {
   for (Box& box : boxes_)
-    for (size_t from : box.reads) box.layer = std::max(box.layer, boxes_[from].layer + 1);
+    for (size_t from : box.content.reads) box.layer = std::max(box.layer, boxes_[from].layer + 1);
   std::vector<size_t> reader(boxes_.size(), SIZE_MAX);
   for (const Box& box : boxes_)
-    for (size_t from : box.reads) reader[from] = std::min(reader[from], box.layer);
+    for (size_t from : box.content.reads) reader[from] = std::min(reader[from], box.layer);
   size_t count = 0;
   for (size_t i = 0; i < boxes_.size(); ++i) {
-    if (boxes_[i].reads.empty() && reader[i] != SIZE_MAX && reader[i] > 0)
+    if (boxes_[i].content.reads.empty() && reader[i] != SIZE_MAX && reader[i] > 0)
       boxes_[i].layer = reader[i] - 1;
     count = std::max(count, boxes_[i].layer + 1);
   }
@@ -213,7 +235,7 @@ void Picture::spread(std::vector<size_t>& layer) {
 void Picture::order_layers() {
   std::vector<std::vector<size_t>> readers(boxes_.size());
   for (size_t i = 0; i < boxes_.size(); ++i)
-    for (size_t from : boxes_[i].reads) readers[from].push_back(i);
+    for (size_t from : boxes_[i].content.reads) readers[from].push_back(i);
   const auto middle = [&](const std::vector<size_t>& of, double otherwise) {
     if (of.empty()) return otherwise;
     double sum = 0;
@@ -221,7 +243,7 @@ void Picture::order_layers() {
     return sum / static_cast<double>(of.size());
   };
   for (std::vector<size_t>& layer : layers_) {
-    for (size_t i : layer) boxes_[i].wanted = middle(boxes_[i].reads, 0);
+    for (size_t i : layer) boxes_[i].wanted = middle(boxes_[i].content.reads, 0);
     spread(layer);
   }
   for (int sweep = 0; sweep < 6; ++sweep) {
@@ -229,7 +251,7 @@ void Picture::order_layers() {
     for (size_t k = 0; k < layers_.size(); ++k) {
       std::vector<size_t>& layer = layers_[up ? layers_.size() - 1 - k : k];
       for (size_t i : layer)
-        boxes_[i].wanted = middle(up ? readers[i] : boxes_[i].reads, boxes_[i].x);
+        boxes_[i].wanted = middle(up ? readers[i] : boxes_[i].content.reads, boxes_[i].x);
       spread(layer);
     }
   }
@@ -251,8 +273,9 @@ std::string Picture::shape(const Box& box) const {
       "<g class=\"{}\"><title>{}</title><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
       "height=\"{}\" rx=\"9\"/><text class=\"name\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>"
       "<text class=\"type\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>{}</g>\n",
-      box.style, escaped(box.tooltip), box.x - box.width / 2, y, box.width, box.height, box.x,
-      y + 20, escaped(box.title), box.x, y + 36, escaped(box.detail),
+      escaped(box.content.style), escaped(box.content.tooltip), box.x - box.width / 2, y, box.width,
+      box.height, box.x, y + 20, escaped(box.content.title), box.x, y + 36,
+      escaped(box.content.detail),
       box.inside.empty() ? std::string()
                          : format("<g transform=\"translate({:.1f} {:.1f})\">\n{}</g>",
                                   box.x - box.width / 2, y, box.inside));
@@ -282,7 +305,6 @@ g:hover > rect { stroke-width: 2.4; }
 )";
 
 std::string Picture::draw_boxes() {
-  collect();
   assign_layers();
   order_layers();
   double top = 0;
@@ -298,25 +320,47 @@ std::string Picture::draw_boxes() {
   }
   std::string svg;
   for (const Box& box : boxes_)
-    for (size_t from : box.reads) svg += edge(boxes_[from], box);
+    for (size_t from : box.content.reads) svg += edge(boxes_[from], box);
   for (const Box& box : boxes_) svg += shape(box);
   return svg;
 }
 
-std::string Picture::draw() {
+std::string Picture::draw(std::string_view title) {
   const std::string boxes = draw_boxes();
   const double width = std::max(320.0, width_ + 2 * kMargin),
                height = height_ + 2 * kMargin + kTitleHeight;
   return format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{:.0f}\" height=\"{:.0f}\" viewBox=\"0 0 "
-      "{:.0f} {:.0f}\">\n{}<text class=\"title\" x=\"{}\" y=\"{}\">{} · {} calls</text>\n"
+      "{:.0f} {:.0f}\">\n{}<text class=\"title\" x=\"{}\" y=\"{}\">{}</text>\n"
       "<g transform=\"translate({} {})\">\n{}</g></svg>\n",
-      width, height, width, height, kStyle, kMargin, kMargin + 8, escaped(program_.name),
-      program_.body.instructions.size(), kMargin, kMargin + kTitleHeight, boxes);
+      width, height, width, height, kStyle, kMargin, kMargin + 8, escaped(title), kMargin,
+      kMargin + kTitleHeight, boxes);
 }
 
 }  // namespace
 
-std::string to_svg(const Program& program) { return Picture(program).draw(); }
+std::string to_svg(const Program& program) {
+  return Picture(Collection(program).collect())
+      .draw(format("{} · {} calls", program.name, program.body.instructions.size()));
+}
+
+std::vector<GraphBox> boxes_of(const Program& program) {
+  std::vector<GraphBox> contents;
+  for (Box& box : Collection(program).collect()) contents.push_back(std::move(box.content));
+  return contents;
+}
+
+std::string to_svg(std::string_view title, std::vector<GraphBox> graph) {
+  std::vector<Box> boxes;
+  for (GraphBox& content : graph) {
+    for (size_t from : content.reads)
+      user_check(from < boxes.size(), ErrorKind::InvalidArgument,
+                 "box {} reads box {}, which is not before it.", boxes.size(), from);
+    Box& box = boxes.emplace_back();
+    box.width = width_of(content);
+    box.content = std::move(content);
+  }
+  return Picture(std::move(boxes)).draw(title);
+}
 
 }  // namespace oar
