@@ -86,6 +86,27 @@ TEST(Allocator, FreedBlocksServeOtherSizes) {
   cpu_allocator::release_cached();
 }
 
+TEST(Allocator, GapsThatAreTooShortGoBackToTheSystem) {
+  cpu_allocator::release_cached();
+  const int64_t before = cpu_allocator::stats().reserved;
+  std::vector<Tensor> kept;
+  {
+    std::vector<Tensor> dropped;
+    for (int i = 0; i < 16; ++i) {
+      kept.push_back(Tensor::empty({8 * kMiB}, DType::UInt8));
+      dropped.push_back(Tensor::empty({8 * kMiB}, DType::UInt8));
+    }
+  }
+  kept.push_back(Tensor::empty({112 * kMiB}, DType::UInt8));
+  EXPECT_LE(cpu_allocator::stats().reserved, before + 256 * kMiB);
+  EXPECT_GE(cpu_allocator::stats().reserved, before + 240 * kMiB);
+  // What went back can be used again.
+  for (int i = 0; i < 16; ++i) {
+    kept.push_back(Tensor::empty({8 * kMiB}, DType::UInt8));
+    std::memset(kept.back()->data, 7, 8 * kMiB);
+  }
+}
+
 TEST(Allocator, RangesOfFreeMemoryMeet) {
   FreeRanges free;
   free.add(4096, 1 << 20);

@@ -102,6 +102,33 @@ TEST(ChooseLayout, LeavesNarrowConvolutionsAndOtherDtypes) {
     EXPECT_EQ(ops_of(laid_out(text)), (std::vector<std::string>{"conv"}));
 }
 
+TEST(ChooseLayout, CastsToBfloat16KeepTheLayout) {
+  const std::string text =
+      "program f(%x: float32[2, 16, 6, 5], %w: bfloat16[16, 16, 3, 3]) -> (%y) {\n"
+      "%a = cast(%x, dtype=bfloat16) : bfloat16[2, 16, 6, 5]\n"
+      "%b = conv(%a, %w, None, " +
+      std::string(kConv) +
+      ") : bfloat16[2, 16, 6, 5]\n"
+      "%c = cast(%b, dtype=float32) : float32[2, 16, 6, 5]\n"
+      "%d = relu(%c) : float32[2, 16, 6, 5]\n"
+      "%e = cast(%d, dtype=bfloat16) : bfloat16[2, 16, 6, 5]\n"
+      "%y = conv(%e, %w, None, " +
+      std::string(kConv) + ") : bfloat16[2, 16, 6, 5]\n}";
+  const Program turned = laid_out(text);
+  const std::vector<std::string> ops = ops_of(turned);
+  EXPECT_EQ(std::count(ops.begin(), ops.end(), "transpose"), 2);
+  const Tensor x = numbers({2, 16, 6, 5}), w = cast(numbers({16, 16, 3, 3}), DType::BFloat16);
+  set_flag("passes_off", "choose_layout");
+  const Tensors wanted = Executor(parse_program(text)).run({{x, w}});
+  set_flag("passes_off", "");
+  const Tensors got = Executor(turned).run({{x, w}});
+  const auto a = cast(got[0], DType::Float32).to_vector<float>();
+  const auto b = cast(wanted[0], DType::Float32).to_vector<float>();
+  float most = 0;
+  for (const float value : b) most = std::max(most, std::abs(value));
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], most / 128);
+}
+
 // The halves of a training step hand images over as they are worked on.
 TEST(ChooseLayout, TrainingStepsComputeTheSame) {
   const Tensor w = numbers({16, 16, 3, 3}), x = numbers({2, 16, 6, 5});

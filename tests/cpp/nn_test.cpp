@@ -76,15 +76,18 @@ TEST(Module, LoadingChecksNamesAndShapes) {
   state.erase("norm._mean");
   state["extra"] = tensor({1}, {1});
   const Error names = error_of([&] { net.load_state_dict(state); });
-  EXPECT_EQ(names.text(),
-            "the names do not fit the module: missing [norm._mean], unexpected [extra].");
+  EXPECT_EQ(
+      names.text(),
+      "the state dict does not fit the module: missing [norm._mean]; unexpected [extra]. Nothing "
+      "was loaded.");
   EXPECT_NO_THROW(net.load_state_dict(state, false));
   state = Net().state_dict();
   state["conv.bias"] = tensor({1, 2, 3}, {3});
   nn::init::constant(net.conv.weight, 7);
   const Error shape = error_of([&] { net.load_state_dict(state); });
   EXPECT_EQ(shape.text(),
-            "'conv.bias' is float32[4] in the module but float32[3] in the loaded state.");
+            "the state dict does not fit the module: mismatched [conv.bias is float32[3], expected "
+            "float32[4]]. Nothing was loaded.");
   EXPECT_EQ(values_of(net.conv.weight)[0], 7) << "an error leaves the module as it was";
   state = Net().state_dict();
   for (auto& [name, value] : state) value = cast(value, DType::Float64);

@@ -206,7 +206,7 @@ TEST(Tensor, AxesCountFromBothEnds) {
   const Error error = error_of([] { normalise_axis(3, 3); });
   EXPECT_EQ(error.text(), "axis 3 does not fit a tensor of rank 3.");
   EXPECT_EQ(error.hint(), "Pass a value from -3 to 2.");
-  EXPECT_EQ(error_of([] { normalise_axis(0, 0); }).kind(), ErrorKind::InvalidArgument);
+  EXPECT_EQ(error_of([] { normalise_axis(0, 0); }).kind(), ErrorKind::OutOfRange);
 }
 
 // ---- Storage -----------------------------------------------------------------------------------

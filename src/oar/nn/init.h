@@ -2,6 +2,8 @@
 // and with the same seed produce the same values as the Python initialisers.
 #pragma once
 
+#include <string_view>
+
 #include "oar/base/api.h"
 #include "oar/tensor/tensor.h"
 
@@ -18,8 +20,22 @@ void truncated_normal(const Tensor& t, double mean = 0, double std = 1, double a
 void xavier_uniform(const Tensor& t, double gain = 1);
 void xavier_normal(const Tensor& t, double gain = 1);
 // After He et al., for layers before a ReLU: the variance is 2 / fan_in.
-void kaiming_uniform(const Tensor& t);
-void kaiming_normal(const Tensor& t);
+struct KaimingOptions {
+  double negative_slope = 0;
+  const char* nonlinearity = "relu";  // see gain_of
+  const char* mode = "fan_in";        // or "fan_out"
+};
+void kaiming_uniform(const Tensor& t, const KaimingOptions& options = {});
+void kaiming_normal(const Tensor& t, const KaimingOptions& options = {});
+// Rows, or columns, that are orthonormal, times the gain; t has two axes or more.
+void orthogonal(const Tensor& t, double gain = 1);
+// These values, in the dtype of t.
+void assign(const Tensor& t, const Tensor& values);
+// A convolution that passes its input through.
+void dirac(const Tensor& t, int64_t groups = 1);
+
+// The factor by which an activation changes the spread of its input: "linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu".
+double gain_of(std::string_view nonlinearity, double negative_slope = 0.01);
 
 // Inputs and outputs of one unit: a weight is [in, out] or [out, in, kernel...].
 struct Fans {

@@ -1,26 +1,22 @@
 // The common layers. Arguments and defaults are those of the Python layers of the same name.
 #pragma once
 
-#include <array>
 #include <optional>
+#include <string>
 
 #include "oar/base/api.h"
+#include "oar/nn/activation.h"
+#include "oar/nn/conv.h"
 #include "oar/nn/module.h"
+#include "oar/nn/norm.h"
+#include "oar/nn/pooling.h"
 
 namespace OAR_API oar {
 namespace nn {
 
-// One number for both spatial axes, or one each.
-class Size2 {
+class Identity : public Module {
  public:
-  Size2(int64_t both) : values_{both, both} {}  // 3 means (3, 3)
-  Size2(int64_t height, int64_t width) : values_{height, width} {}
-  int64_t height() const { return values_[0]; }
-  int64_t width() const { return values_[1]; }
-  Ints list() const { return values_; }
-
- private:
-  std::array<int64_t, 2> values_;
+  Tensor forward(const Tensor& x) override { return x; }
 };
 
 // x @ weight + bias; the weight is [in_features, out_features].
@@ -31,43 +27,6 @@ class Linear : public Module {
 
   Tensor weight;
   Tensor bias;  // undefined without one
-};
-
-struct Conv2DOptions {
-  Size2 stride = 1;
-  Size2 padding = 0;
-  Size2 dilation = 1;
-  int64_t groups = 1;
-  bool has_bias = true;
-};
-
-// The weight is [out_channels, in_channels / groups, height, width]; x is [N, C, H, W].
-class Conv2D : public Module {
- public:
-  Conv2D(int64_t in_channels, int64_t out_channels, Size2 kernel_size, Conv2DOptions options = {});
-  Tensor forward(const Tensor& x) override;
-
-  Tensor weight;
-  Tensor bias;
-
- private:
-  Conv2DOptions options_;
-};
-
-struct MaxPool2DOptions {
-  std::optional<Size2> stride;  // default: the window's size
-  Size2 padding = 0;
-  bool ceil_mode = false;
-};
-
-class MaxPool2D : public Module {
- public:
-  explicit MaxPool2D(Size2 kernel_size, MaxPool2DOptions options = {});
-  Tensor forward(const Tensor& x) override;
-
- private:
-  Size2 kernel_size_;
-  MaxPool2DOptions options_;
 };
 
 // Rows of a table by index. The row `padding_idx` is zero and gets no gradient.
@@ -87,11 +46,32 @@ class Embedding : public Module {
 // Sets elements to zero with probability p while training, and scales up the others.
 class Dropout : public Module {
  public:
-  explicit Dropout(double p = 0.5);
+  explicit Dropout(double p = 0.5, std::string mode = "upscale_in_train");
   Tensor forward(const Tensor& x) override;
 
  private:
   double p_;
+  std::string mode_;
+};
+
+// … whole channels of images and volumes.
+class Dropout2D : public Module {
+ public:
+  explicit Dropout2D(double p = 0.5, std::string data_format = "NCHW");
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  double p_;
+  std::string data_format_;
+};
+class Dropout3D : public Module {
+ public:
+  explicit Dropout3D(double p = 0.5, std::string data_format = "NCDHW");
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  double p_;
+  std::string data_format_;
 };
 
 class Flatten : public Module {
@@ -102,44 +82,6 @@ class Flatten : public Module {
 
  private:
   int64_t start_axis_, stop_axis_;
-};
-
-class ReLU : public Module {
- public:
-  Tensor forward(const Tensor& x) override;
-};
-
-class GELU : public Module {
- public:
-  explicit GELU(bool approximate = false) : approximate_(approximate) {}
-  Tensor forward(const Tensor& x) override;
-
- private:
-  bool approximate_;
-};
-
-class Sigmoid : public Module {
- public:
-  Tensor forward(const Tensor& x) override;
-};
-
-class Tanh : public Module {
- public:
-  Tensor forward(const Tensor& x) override;
-};
-
-class Silu : public Module {
- public:
-  Tensor forward(const Tensor& x) override;
-};
-
-class Softmax : public Module {
- public:
-  explicit Softmax(int64_t axis = -1) : axis_(axis) {}
-  Tensor forward(const Tensor& x) override;
-
- private:
-  int64_t axis_;
 };
 
 }  // namespace nn

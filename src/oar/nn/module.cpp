@@ -1,13 +1,80 @@
 #include "oar/nn/module.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <mutex>
+#include <set>
+#include <typeinfo>
 
 #include "oar/autograd/node.h"
 #include "oar/base/error.h"
 #include "oar/base/string_util.h"
+#include "oar/formats/pickle.h"
+#include "oar/ops/families/transfer.h"
 #include "oar/ops/gen/copy.h"
 
 namespace oar::nn {
+namespace {
+
+// How often a kind of layer was built: the numbers in the names of parameters, as Python counts them.
+struct NameCounts {
+  std::mutex mutex;
+  std::map<std::string, int> of;
+};
+NameCounts& name_counts() {
+  static NameCounts counts;
+  return counts;
+}
+
+// "BatchNorm2D" becomes "batch_norm2d", as in Paddle.
+std::string snake_case(const std::string& name) {
+  const auto upper = [&](size_t i) { return i < name.size() && std::isupper(name[i]) != 0; };
+  const auto lower = [&](size_t i) { return i < name.size() && std::islower(name[i]) != 0; };
+  std::string made;
+  for (size_t i = 0; i < name.size(); ++i) {
+    if (i > 0 && upper(i) && (lower(i + 1) || lower(i - 1))) made += '_';
+    made += static_cast<char>(std::tolower(name[i]));
+  }
+  return made;
+}
+
+std::string class_name(const std::type_info& type) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), &std::free);
+  std::string name = text ? text.get() : type.name();
+  name = name.substr(0, name.find('<'));
+  return name.substr(name.rfind(':') + 1);
+}
+
+bool is_paddle_file(const std::string& path) { return !path.ends_with(".safetensors"); }
+
+}  // namespace
+
+void restart_names() {
+  const std::lock_guard lock(name_counts().mutex);
+  name_counts().of.clear();
+}
+
+std::string name_of_parameter(const Tensor& parameter) {
+  const History* history = maybe_history(parameter);
+  return history ? history->name : std::string();
+}
+
+std::string Module::kind() const { return snake_case(class_name(typeid(*this))); }
+
+std::string Module::unique_name(Role role) {
+  if (full_name_.empty()) {
+    const std::string stem = kind();
+    const std::lock_guard lock(name_counts().mutex);
+    full_name_ = format("{}_{}", stem, name_counts().of[stem]++);
+  }
+  return role == Role::Bias ? format("{}.b_{}", full_name_, biases_++)
+                            : format("{}.w_{}", full_name_, weights_++);
+}
 
 Tensor Module::forward(const Tensor&) {
   fail(ErrorKind::Unsupported,
@@ -26,7 +93,7 @@ void Module::check_name(const std::string& name) const {
              ErrorKind::InvalidArgument, "the module has a '{}' already.", name);
 }
 
-Tensor Module::register_parameter(std::string name, Tensor value) {
+Tensor Module::register_parameter(std::string name, Tensor value, Role role) {
   check_name(name);
   user_check(value.defined(), ErrorKind::InvalidArgument, "the parameter '{}' is undefined.", name);
   user_check(is_differentiable(value.dtype()), ErrorKind::InvalidArgument,
@@ -35,7 +102,7 @@ Tensor Module::register_parameter(std::string name, Tensor value) {
              name, name_of(value.dtype()));
   set_stop_gradient(value, false);
   value->flags |= kParameter | kPersistable;
-  history_of(value).name = name;
+  history_of(value).name = unique_name(role);
   parameters_.emplace_back(std::move(name), value);
   return value;
 }
@@ -46,6 +113,11 @@ Tensor Module::register_buffer(std::string name, Tensor value) {
   value->flags |= kPersistable;
   buffers_.emplace_back(std::move(name), value);
   return value;
+}
+
+void Module::register_alias(std::string name, const Tensor& parameter) {
+  check_name(name);
+  parameters_.emplace_back(std::move(name), parameter);
 }
 
 void Module::register_module(std::string name, Module& member) {
@@ -69,6 +141,8 @@ void Module::collect(const std::string& prefix, Named Module::* what, Named& int
 std::vector<std::pair<std::string, Tensor>> Module::named_parameters() const {
   Named all;
   collect("", &Module::parameters_, all);
+  std::set<const TensorImpl*> seen;
+  std::erase_if(all, [&](const auto& entry) { return !seen.insert(entry.second.impl()).second; });
   return all;
 }
 
@@ -84,39 +158,65 @@ std::vector<std::pair<std::string, Tensor>> Module::named_buffers() const {
   return all;
 }
 
+Module& Module::apply(const std::function<void(Module&)>& function) {
+  for (const auto& [name, module] : submodules_) module->apply(function);
+  function(*this);
+  return *this;
+}
+
 NamedTensors Module::state_dict() const {
+  Named all;
+  collect("", &Module::parameters_, all);
+  collect("", &Module::buffers_, all);
   NamedTensors state;
-  for (const auto& [name, tensor] : named_parameters()) state.emplace(name, detach(tensor));
-  for (const auto& [name, tensor] : named_buffers()) state.emplace(name, detach(tensor));
+  for (const auto& [name, tensor] : all) state.emplace(name, detach(tensor));
   return state;
 }
 
-void Module::load_state_dict(const NamedTensors& state, bool strict) {
+void Module::check_state_dict(const NamedTensors& state, bool strict) const {
+  std::vector<std::string> missing, unexpected, mismatched;
   const NamedTensors own = state_dict();
-  std::vector<std::string> missing, unexpected;
-  for (const auto& [name, tensor] : own)
-    if (!state.contains(name)) missing.push_back(name);
+  for (const auto& [name, tensor] : own) {
+    const auto it = state.find(name);
+    if (it == state.end())
+      missing.push_back(name);
+    else if (!it->second.defined() || it->second.shape() != tensor.shape())
+      mismatched.push_back(
+          format("{} is {}, expected {}", name, it->second.describe(), tensor.describe()));
+  }
   for (const auto& [name, tensor] : state)
     if (!own.contains(name)) unexpected.push_back(name);
-  user_check(!strict || (missing.empty() && unexpected.empty()), ErrorKind::InvalidArgument,
-             "the names do not fit the module: missing [{}], unexpected [{}].\nhint: Pass "
-             "strict = false to load those that do.",
-             join(missing, ", "), join(unexpected, ", "));
-  // All shapes are checked first, so that an error leaves the module unchanged.
-  for (const auto& [name, tensor] : own)
-    if (const auto it = state.find(name); it != state.end())
-      user_check(it->second.defined() && it->second.shape() == tensor.shape(),
-                 ErrorKind::InvalidArgument, "'{}' is {} in the module but {} in the loaded state.",
-                 name, tensor.describe(), it->second.describe());
+  std::string problems;
+  const auto add = [&](const char* what, const std::vector<std::string>& names) {
+    if (names.empty()) return;
+    problems += format("{}{} [{}]", problems.empty() ? "" : "; ", what, join(names, ", "));
+  };
+  if (strict) add("missing", missing);
+  if (strict) add("unexpected", unexpected);
+  add("mismatched", mismatched);
+  user_check(problems.empty(), ErrorKind::InvalidArgument,
+             "the state dict does not fit the module: {}. Nothing was loaded.\nhint: Build the "
+             "network as it was when the state was saved; strict = false loads the names that fit.",
+             problems);
+}
+
+void Module::load_state_dict(const NamedTensors& state, bool strict) {
+  check_state_dict(state, strict);
   const NoGrad off;
-  for (const auto& [name, tensor] : own)
+  for (const auto& [name, tensor] : state_dict())
     if (const auto it = state.find(name); it != state.end()) copy_into(tensor, it->second);
 }
 
-void Module::save(const std::string& path) const { save_safetensors(path, state_dict()); }
+void Module::save(const std::string& path) const {
+  if (is_paddle_file(path))
+    save_pickle(path, pickled_state(state_dict()));
+  else
+    save_safetensors(path, state_dict());
+}
 
 void Module::load(const std::string& path, bool strict) {
-  load_state_dict(load_safetensors(path), strict);
+  load_state_dict(is_paddle_file(path) ? tensors_in(load_pickle(path)) : load_safetensors(path),
+                  strict);
 }
 
 Module& Module::train(bool on) {
@@ -125,20 +225,36 @@ Module& Module::train(bool on) {
   return *this;
 }
 
-Module& Module::to(DType dtype) {
-  user_check(is_differentiable(dtype), ErrorKind::InvalidType,
-             "a module's parameters cannot be {}.\nhint: Choose a float type.", name_of(dtype));
+void Module::replace(const std::function<Tensor(const Tensor&)>& made_from) {
   const NoGrad off;
   for (const auto& named : {named_parameters(), named_buffers()})
     for (const auto& [name, tensor] : named)
       // The tensor stays the one that members and optimisers hold; only its content is replaced.
-      if (is_floating(tensor.dtype())) tensor->become(*cast(tensor, dtype).impl());
-  zero_grad();  // they have the old dtype
+      if (const Tensor made = made_from(tensor); !made.is_same(tensor))
+        tensor->become(*made.impl());
+  zero_grad();  // they have the old dtype, or are elsewhere
+}
+
+Module& Module::to(DType dtype) {
+  user_check(is_differentiable(dtype), ErrorKind::InvalidType,
+             "a module's parameters cannot be {}.\nhint: Choose a float type.", name_of(dtype));
+  replace([&](const Tensor& t) { return is_floating(t.dtype()) ? cast(t, dtype) : t; });
+  return *this;
+}
+
+Module& Module::to(Device device) {
+  replace([&](const Tensor& t) { return to_device(t, device); });
   return *this;
 }
 
 void Module::zero_grad() {
   for (const Tensor& parameter : parameters()) history_of(parameter).grad.set(Tensor());
+}
+
+void fail_no_module(const Module& owner, const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& [own, module] : owner.submodules()) names.push_back(own);
+  fail(ErrorKind::NotFound, "there is no module '{}' among [{}].", name, join(names, ", "));
 }
 
 Sequential& Sequential::append(std::unique_ptr<Module> module) {

@@ -1,0 +1,20 @@
+// NumPy's .npz files: zip files of .npy files. A file may be hostile: nothing is read beyond its end, and what is unpacked
+// has the size that the file states.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "oar/base/api.h"
+#include "oar/formats/safetensors.h"
+
+namespace OAR_API oar {
+
+// Arrays by name, without ".npy": what numpy.savez and numpy.savez_compressed wrote.
+NamedTensors load_npz(const std::string& path);
+NamedTensors parse_npz(std::string_view file);
+
+// The content of a deflated stream (RFC 1951), which must have this size.
+std::string inflate(std::string_view packed, size_t size);
+
+}  // namespace oar
