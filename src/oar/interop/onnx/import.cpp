@@ -1,0 +1,211 @@
+#include "oar/interop/onnx/import.h"
+
+#include <set>
+
+#include "oar/autograd/node.h"
+#include "oar/base/error.h"
+#include "oar/base/string_util.h"
+#include "oar/compiler/capture/capture.h"
+#include "oar/interop/onnx/call.h"
+#include "oar/interop/onnx/parsed.h"
+#include "oar/ops/gen/copy.h"
+#include "oar/ops/gen/shape.h"
+
+namespace oar::onnx {
+namespace {
+
+void collect_unknown(const Graph& graph, std::set<std::string>& unknown) {
+  for (const Node& node : graph.nodes) {
+    if (!find_converter(node.domain, node.op))
+      unknown.insert(node.domain.empty() ? node.op : node.domain + "::" + node.op);
+    for (const Attribute& a : node.attributes)
+      for (const Graph& inner : a.graphs) collect_unknown(inner, unknown);
+  }
+}
+
+void check_converters(const Graph& graph) {
+  std::set<std::string> unknown;
+  collect_unknown(graph, unknown);
+  user_check(unknown.empty(), ErrorKind::Unsupported,
+             "the model has operators that Oar cannot import yet: {}.",
+             join(std::vector<std::string>(unknown.begin(), unknown.end()), ", "));
+}
+
+class Importer {
+ public:
+  Importer(const ModelFile& model, const Expected& expected)
+      : model_(model), expected_(expected), capture_("main") {
+    capture_.follow_outside();  // weights are states, which files keep apart from the program
+  }
+
+  Imported run() {
+    Imported imported;
+    for (const auto& [name, tensor] : model_.graph.initializers) add_constant(name, tensor);
+    for (const Port& port : model_.graph.inputs) {
+      if (const auto given = expected_.constant.find(port.name);
+          given != expected_.constant.end()) {
+        values_.erase(port.name);
+        add_constant(port.name, given->second);
+      }
+      if (values_.contains(port.name)) continue;  // an initializer that a caller could replace
+      imported.inputs.push_back(port.name);
+      add_input(port);
+    }
+    for (const Node& node : model_.graph.nodes) add_node(node);
+    std::vector<Tensor> outputs;
+    for (const Port& port : model_.graph.outputs) {
+      imported.outputs.push_back(port.name);
+      outputs.push_back(value(port.name, "an output of the model").tensor);
+    }
+    values_.clear();  // only the program may keep what the nodes computed
+    imported.program = capture_.finish(std::move(outputs));
+    return imported;
+  }
+
+ private:
+  void add_constant(const std::string& name, const Tensor& tensor) {
+    history_of(tensor).name = name;
+    Item item(tensor);
+    make_known(item);
+    define(name, std::move(item));
+  }
+
+  void add_input(const Port& port) {
+    user_check(port.is_tensor, ErrorKind::Unsupported, "the input '{}' is no tensor.", port.name);
+    InputSpec spec{.dtype = port.dtype, .name = port.name};
+    const auto found = expected_.examples.find(port.name);
+    const Tensor example = found == expected_.examples.end() ? Tensor{} : found->second;
+    std::vector<Port::Size> sizes = port.shape;
+    if (!port.has_shape) {
+      user_check(
+          example.defined(), ErrorKind::Unsupported,
+          "the file does not say how many axes the input '{}' has.\nhint: Run the model once: it is imported for "
+          "inputs like those.",
+          port.name);
+      sizes.resize(static_cast<size_t>(example.rank()));
+    }
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      const bool seen = example.defined() && static_cast<size_t>(example.rank()) == sizes.size();
+      spec.shape.push_back(sizes[i].value >= 0 ? Dim(sizes[i].value)
+                                               : open_size(sizes[i], port, i,
+                                                           seen ? example.dims()[i].value() : -1));
+    }
+    const Capture::Scope scope(capture_);
+    define(port.name, Item(capture_.input(spec)));
+  }
+
+  Dim open_size(const Port::Size& size, const Port& port, size_t axis, int64_t seen) {
+    const bool is_named = !size.symbol.empty() && size.symbol != "?";
+    const std::string name = is_named ? size.symbol : format("{}_{}", port.name, axis);
+    const auto [found, is_new] = symbols_.try_emplace(name);
+    // Networks halve images several times and join the halves again, which fits for sizes like this one.
+    constexpr int64_t kLikelyBatch = 2, kLikelySize = 320;
+    if (is_new)
+      found->second = Dim::symbol(name, seen >= 0 ? seen : axis == 0 ? kLikelyBatch : kLikelySize);
+    return found->second;
+  }
+
+  void add_node(const Node& node) {
+    const auto opset = model_.opsets.find(node.domain);
+    std::vector<Item> inputs;
+    bool known = true;
+    for (const std::string& name : node.inputs) {
+      inputs.push_back(name.empty() ? Item() : value(name, node.str()));
+      known &= name.empty() || inputs.back().known;
+    }
+    const Call call(node, opset == model_.opsets.end() ? 1 : opset->second, std::move(inputs));
+    Values results = known ? convert(call) : capture(call);
+    user_check(results.size() >= used_outputs(node), ErrorKind::Unsupported,
+               "the node {} has {} outputs, of which Oar computes {}.", node.str(),
+               node.outputs.size(), results.size());
+    for (size_t i = 0; i < std::min(results.size(), node.outputs.size()); ++i) {
+      if (node.outputs[i].empty()) continue;
+      known ? make_known(results[i]) : settle(results[i]);
+      define(node.outputs[i], std::move(results[i]));
+    }
+  }
+
+  static size_t used_outputs(const Node& node) {
+    size_t used = node.outputs.size();
+    while (used > 0 && node.outputs[used - 1].empty()) --used;
+    return used;
+  }
+
+  static Values convert(const Call& call) {
+    try {
+      return find_converter(call.node.domain, call.node.op)->convert(call);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::Interrupted ||
+          error.text().find(call.node.str()) != std::string::npos)
+        throw;
+      fail(error.kind(), "the node {} cannot be imported: {}", call.node.str(), error.what());
+    }
+  }
+
+  Values capture(const Call& call) {
+    const Capture::Scope scope(capture_);
+    return convert(call);
+  }
+
+  // Sizes that turn out to be numbers are a constant.
+  static void settle(Item& item) {
+    if (!item.sizes) return;
+    std::vector<int64_t> numbers;
+    for (const Dim d : *item.sizes) {
+      if (d.is_symbolic()) return;
+      numbers.push_back(d.value());
+    }
+    const Shape shape = item.tensor.shape();
+    item.tensor = cast(Tensor::from_vector(numbers, shape, DType::Int64), item.tensor.dtype());
+    make_known(item);
+  }
+
+  // The content is read here, outside of the capture.
+  static void make_known(Item& item) {
+    item.known = true;
+    item.sizes.reset();
+    const Tensor& t = item.tensor;
+    if (t.numel().value() > Item::kFew || is_complex(t.dtype())) return;
+    const Tensor line = reshape(t, {-1});
+    item.numbers = cast(line, DType::Float64).to_vector<double>();
+    if (!is_integral(t.dtype())) return;
+    item.sizes.emplace();
+    for (const int64_t v : cast(line, DType::Int64).to_vector<int64_t>()) item.sizes->push_back(v);
+  }
+
+  const Item& value(const std::string& name, const std::string& reader) {
+    const auto found = values_.find(name);
+    user_check(
+        found != values_.end(), ErrorKind::InvalidArgument,
+        "{} reads '{}', which nothing before it computes: the graph is not in order, or has a cycle.",
+        reader, name);
+    return found->second;
+  }
+
+  void define(const std::string& name, Item item) {
+    user_check(values_.emplace(name, std::move(item)).second, ErrorKind::InvalidArgument,
+               "the value '{}' is computed twice.", name);
+  }
+
+  const ModelFile& model_;
+  const Expected& expected_;
+  Capture capture_;
+  std::map<std::string, Item> values_;
+  std::map<std::string, Dim> symbols_;
+};
+
+}  // namespace
+
+Imported import_parsed(const ModelFile& model, const Expected& expected) {
+  refuse_nested_capture();
+  check_converters(model.graph);
+  return Importer(model, expected).run();
+}
+
+Imported import_model(std::string_view file, const std::string& folder, const Expected& expected) {
+  return import_parsed(parse_model(file, folder), expected);
+}
+
+Tensor read_tensor(std::string_view file) { return parse_tensor(file); }
+
+}  // namespace oar::onnx

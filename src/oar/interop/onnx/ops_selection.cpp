@@ -1,0 +1,251 @@
+// Elements chosen by index, by size or by a condition; quantised numbers.
+#include "oar/base/error.h"
+#include "oar/interop/onnx/call.h"
+#include "oar/ops/core/operators.h"
+#include "oar/ops/gen/all.h"
+
+namespace oar::onnx {
+namespace {
+
+// Negative indices count from the end.
+Tensor from_start(const Tensor& index, Dim size) {
+  return where(less_than(index, zeros_like(index)), index + product_of({size}, index.dtype()),
+               index);
+}
+
+Values gather_elements(const Call& c) {
+  const Tensor& x = c.tensor(0);
+  const int64_t axis = c.integer("axis", 0);
+  return {take_along_axis(x, from_start(c.tensor(1), x.dim(axis)), axis, false)};
+}
+Values scatter_elements(const Call& c) {
+  const Tensor& x = c.tensor(0);
+  const int64_t axis = c.integer("axis", 0);
+  const std::string how = c.text("reduction", "none");
+  const std::string reduce = how == "none"  ? "assign"
+                             : how == "max" ? "amax"
+                             : how == "min" ? "amin"
+                                            : how;
+  return {put_along_axis(x, from_start(c.tensor(1), x.dim(axis)), c.tensor(2), axis, reduce, true,
+                         false)};
+}
+Values gather_items(const Call& c) {
+  if (c.integer("batch_dims", 0) != 0) c.refuse("it has batch_dims");
+  return {gather_nd(c.tensor(0), c.tensor(1))};
+}
+
+Values top(const Call& c) {
+  const int64_t k = c.opset < 10 ? c.integer("k", 1) : c.integers(1).at(0);
+  const auto [values, places] =
+      topk(c.tensor(0), k, c.integer("axis", -1), c.flag("largest", true), c.flag("sorted", true));
+  return {values, places};
+}
+Values places_of_nonzero(const Call& c) { return {transpose(nonzero(c.tensor(0)), {1, 0})}; }
+Values one_hot_of(const Call& c) {
+  const int64_t depth = c.integers(1).at(0);
+  const int64_t axis = c.integer("axis", -1);
+  const Tensor index = cast(c.tensor(0), DType::Int64);
+  const Tensor places = where(less_than(index, zeros_like(index)), index + depth, index);
+  const int64_t rank = index.rank() + 1, at = axis < 0 ? axis + rank : axis;
+  std::vector<Dim> line(static_cast<size_t>(rank), 1);
+  line[static_cast<size_t>(at)] = depth;
+  const Tensor is_set =
+      equal(unsqueeze(places, {at}), reshape(range(0, depth, 1, DType::Int64), line));
+  const std::vector<Tensor> both = unbind(c.tensor(2), 0);
+  return {where(is_set, both.at(1), both.at(0))};
+}
+
+Values scatter_items(const Call& c) {
+  const Tensor &x = c.tensor(0), &index = c.tensor(1), &updates = c.tensor(2);
+  const int64_t depth = index.dim(-1).value();
+  std::vector<Tensor> indices;
+  for (int64_t i = 0; i < depth; ++i)
+    indices.push_back(
+        from_start(squeeze(slice(index, {-1}, {i}, {i + 1}), IntArgs({-1})), x.dim(i)));
+  const std::string how = c.text("reduction", "none");
+  if (how == "none" || how == "add") return {index_put(x, indices, updates, how == "add")};
+  c.refuse(format("its reduction is {}", how));
+}
+Values compressed(const Call& c) {
+  Tensor x = c.tensor(0);
+  if (!c.given("axis")) x = reshape(x, {-1});
+  const int64_t axis = c.integer("axis", 0);
+  const Tensor places = reshape(nonzero(c.tensor(1)), {-1});
+  return {index_select(x, places, axis)};
+}
+Values sampled_at_grid(const Call& c) {
+  const Tensor& x = c.tensor(0);
+  const std::string mode = c.text("mode", "linear");
+  if (mode == "cubic" || mode == "bicubic") c.refuse("it is bicubic");
+  return {grid_sample(x, c.tensor(1), mode == "nearest" ? "nearest" : "bilinear",
+                      c.text("padding_mode", "zeros"), c.flag("align_corners"))};
+}
+Values rois_aligned(const Call& c) {
+  if (c.text("mode", "avg") != "avg") c.refuse("it takes maxima");
+  const Tensor& x = c.tensor(0);
+  // Oar wants the regions of one image after the other, with the number of each; a model may mix them.
+  const Tensor batch = cast(c.tensor(2), DType::Int64);
+  const Tensor order = argsort(batch, -1, false, true);
+  const Tensor counts = cast(bincount(batch, {}, x.dim(0).value()), DType::Int32);
+  const std::vector<int64_t> size{c.integer("output_height", 1), c.integer("output_width", 1)};
+  const bool aligned =
+      c.opset >= 16 && c.text("coordinate_transformation_mode", "half_pixel") == "half_pixel";
+  const int64_t ratio = c.integer("sampling_ratio", 0);
+  const Tensor made = roi_align(x, index_select(c.tensor(1), order, 0), counts, size,
+                                c.number("spatial_scale", 1), ratio == 0 ? -1 : ratio, aligned);
+  return {index_select(made, argsort(order), 0)};
+}
+Values reversed(const Call& c) {
+  const int64_t time = c.integer("time_axis", 0), batch = c.integer("batch_axis", 1);
+  const Tensor& x = c.tensor(0);
+  const int64_t steps = x.dim(time).value();
+  std::vector<Dim> along_time(static_cast<size_t>(x.rank()), 1), along_batch = along_time;
+  along_time[static_cast<size_t>(time)] = steps;
+  along_batch[static_cast<size_t>(batch)] = x.dim(batch);
+  const Tensor at = reshape(range(0, steps, 1, DType::Int64), along_time);
+  const Tensor length = reshape(cast(c.tensor(1), DType::Int64), along_batch);
+  const Tensor place = where(less_than(at, length), length - 1 - at, at + zeros_like(length));
+  return {take_along_axis(x, broadcast_to(place, x.shape()), time, false)};
+}
+Values distinct(const Call& c) {
+  if (c.given("axis")) c.refuse("it compares slices");
+  if (!c.flag("sorted", true)) c.refuse("it keeps the order of appearance");
+  const auto [values, index, inverse, counts] =
+      unique_flat(reshape(c.tensor(0), {-1}), true, true, true);
+  return {values, index, inverse, counts};
+}
+
+// A scale or zero point per channel stands along the axis.
+Tensor along(const Call& c, size_t i) {
+  const Tensor& t = c.tensor(i);
+  if (t.rank() == 0) return t;
+  const int64_t rank = c.tensor(0).rank(), axis = c.integer("axis", 1);
+  if (t.rank() != 1) c.refuse("it has scales by block");
+  if (t.dim(0) == Dim(1)) return reshape(t, Shape{});
+  std::vector<Dim> shape(static_cast<size_t>(rank), 1);
+  shape.at(static_cast<size_t>(axis < 0 ? axis + rank : axis)) = t.dim(0);
+  return reshape(t, shape);
+}
+struct Range {
+  DType dtype;
+  double least, most;
+};
+constexpr Range kRanges[] = {{DType::UInt8, 0, 255},
+                             {DType::Int8, -128, 127},
+                             {DType::Int16, -32768, 32767},
+                             {DType::Int32, -2147483648.0, 2147483647.0}};
+Values quantise(const Call& c) {
+  const DType dtype = c.has(2)                  ? c.tensor(2).dtype()
+                      : c.given("output_dtype") ? dtype_of(c.integer("output_dtype", 2))
+                                                : DType::UInt8;
+  for (const Range& r : kRanges) {
+    if (r.dtype != dtype) continue;
+    Tensor rounded =
+        oar::round(cast(c.tensor(0), DType::Float32) / cast(along(c, 1), DType::Float32));
+    if (c.has(2)) rounded = rounded + cast(along(c, 2), DType::Float32);
+    return {cast(clip(rounded, Scalar(r.least), Scalar(r.most)), dtype)};
+  }
+  c.refuse(format("it quantises to {}", name_of(dtype)));
+}
+Values dequantise(const Call& c) {
+  const DType dtype = c.tensor(1).dtype();
+  Tensor x = cast(c.tensor(0), dtype);
+  if (c.has(2)) x = x - cast(along(c, 2), dtype);
+  return {x * along(c, 1)};
+}
+Values quantise_dynamically(const Call& c) {
+  const Tensor& x = c.tensor(0);
+  const Tensor zero = zeros({}, x.dtype());
+  const Tensor most = maximum(max(x), zero), least = minimum(min(x), zero);
+  const Tensor scale = (most - least) * (1.0 / 255.0);
+  const Tensor point = clip(oar::round(zero - least / scale), Scalar(0.0), Scalar(255.0));
+  const Tensor made = clip(oar::round(x / scale) + point, Scalar(0.0), Scalar(255.0));
+  return {cast(made, DType::UInt8), scale, cast(point, DType::UInt8)};
+}
+Tensor less_point(const Call& c, size_t tensor, size_t point) {
+  const Tensor x = cast(c.tensor(tensor), DType::Float64);
+  if (!c.has(point)) return x;
+  const Tensor p = cast(c.tensor(point), DType::Float64);
+  if (p.rank() == 0 || p.dim(0) == Dim(1)) return x - reshape(p, Shape{});
+  std::vector<Dim> shape(static_cast<size_t>(x.rank()), 1);
+  shape[0] = p.dim(0);
+  return x - reshape(p, shape);
+}
+// Sums of products of small integers are exact in float64.
+Tensor integer_conv(const Call& c, const Tensor& x, const Tensor& weight) {
+  const auto axes = static_cast<size_t>(x.rank()) - 2;
+  const std::vector<int64_t> ones(axes, 1),
+      pads = c.list("pads", std::vector<int64_t>(2 * axes, 0));
+  if (c.text("auto_pad", "NOTSET") != "NOTSET" || pads.size() != 2 * axes)
+    c.refuse("its padding is not explicit");
+  std::vector<Dim> padding;
+  for (size_t i = 0; i < axes; ++i)
+    padding.insert(padding.end(), {Dim(pads[i]), Dim(pads[axes + i])});
+  return conv(x, weight, {}, c.list("strides", ones), padding, c.list("dilations", ones),
+              c.integer("group", 1));
+}
+Values conv_integer(const Call& c) {
+  return {cast(integer_conv(c, less_point(c, 0, 2), less_point(c, 1, 3)), DType::Int32)};
+}
+Tensor requantised(const Tensor& sums, const Tensor& scale, const Tensor& point) {
+  const Tensor made = oar::round(sums * scale) + cast(point, DType::Float64);
+  for (const Range& r : kRanges)
+    if (r.dtype == point.dtype()) return cast(clip(made, Scalar(r.least), Scalar(r.most)), r.dtype);
+  fail(ErrorKind::Unsupported, "results of dtype {} are not supported.", name_of(point.dtype()));
+}
+Values qlinear_matmul(const Call& c) {
+  const Tensor sums = matmul(less_point(c, 0, 2), less_point(c, 3, 5));
+  const Tensor scale = cast(c.tensor(1), DType::Float64) * cast(c.tensor(4), DType::Float64) /
+                       cast(c.tensor(6), DType::Float64);
+  return {requantised(sums, scale, c.tensor(7))};
+}
+Values qlinear_conv(const Call& c) {
+  Tensor sums = integer_conv(c, less_point(c, 0, 2), less_point(c, 3, 5));
+  std::vector<Dim> channel(static_cast<size_t>(sums.rank()), 1);
+  channel[1] = -1;
+  if (c.has(8)) sums = sums + reshape(cast(c.tensor(8), DType::Float64), channel);
+  Tensor scale = cast(c.tensor(1), DType::Float64) * cast(c.tensor(4), DType::Float64) /
+                 cast(c.tensor(6), DType::Float64);
+  if (scale.rank() == 1) scale = reshape(scale, channel);
+  return {requantised(sums, scale, c.tensor(7))};
+}
+// Products of small integers, exact in int32.
+Values integer_product(const Call& c) {
+  Tensor a = cast(c.tensor(0), DType::Int32), b = cast(c.tensor(1), DType::Int32);
+  const auto without = [&](const Tensor& t, size_t i, bool rows) {
+    if (!c.has(i)) return t;
+    const Tensor point = cast(c.tensor(i), DType::Int32);
+    return t -
+           (rows && point.rank() == 1 && point.dim(0) != Dim(1) ? unsqueeze(point, {1}) : point);
+  };
+  return {matmul(without(a, 2, true), without(b, 3, false))};
+}
+
+constexpr Converter kConverters[] = {
+    {"GatherElements", gather_elements},
+    {"ScatterElements", scatter_elements},
+    {"Scatter", scatter_elements},
+    {"GatherND", gather_items},
+    {"TopK", top},
+    {"NonZero", places_of_nonzero},
+    {"OneHot", one_hot_of},
+    {"QuantizeLinear", quantise},
+    {"DequantizeLinear", dequantise},
+    {"ScatterND", scatter_items},
+    {"Compress", compressed},
+    {"GridSample", sampled_at_grid},
+    {"RoiAlign", rois_aligned},
+    {"ReverseSequence", reversed},
+    {"Unique", distinct},
+    {"ConvInteger", conv_integer},
+    {"QLinearMatMul", qlinear_matmul},
+    {"QLinearConv", qlinear_conv},
+    {"DynamicQuantizeLinear", quantise_dynamically},
+    {"MatMulInteger", integer_product},
+};
+
+}  // namespace
+
+std::span<const Converter> selection_converters() { return kConverters; }
+
+}  // namespace oar::onnx
