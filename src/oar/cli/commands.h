@@ -3,6 +3,7 @@
 
 #include <iosfwd>
 #include <string>
+#include <vector>
 
 namespace oar::cli {
 
@@ -24,5 +25,8 @@ struct InspectQuery {
   bool optimise = false;
 };
 int inspect(std::ostream& out, bool color, const InspectQuery& query);
+
+// The dashboard. It is written in Python, which takes this process over and parses the words itself.
+int board(const std::vector<std::string>& words);
 
 }  // namespace oar::cli

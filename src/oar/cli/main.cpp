@@ -57,7 +57,8 @@ void check_first_word(const CLI::App& app, const std::string& word) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Looks at this machine, the flags, the ops and captured programs of Oar.", "oar"};
+  CLI::App app{"Looks at this machine, the flags, the ops, captured programs and logs of Oar.",
+               "oar"};
   app.footer("`oar COMMAND --help` describes one command. Start with `oar doctor`.");
   app.set_version_flag("--version,-V", std::string("oar ") + oar::version());
   app.require_subcommand(1);
@@ -99,6 +100,12 @@ int run(int argc, char** argv) {
       "  oar inspect f.txt --optimise\n"
       "  oar inspect f.txt --svg f.svg");
   inspect_command->callback([&] { status = cli::inspect(std::cout, color, program); });
+
+  CLI::App* board_command =
+      app.add_subcommand("board", "Show the logs of training runs in the browser.");
+  board_command->set_help_flag();
+  board_command->prefix_command();
+  board_command->callback([&] { status = cli::board(board_command->remaining()); });
 
   if (argc == 1) {
     std::cout << app.help();
