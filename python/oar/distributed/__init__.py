@@ -1,6 +1,11 @@
 """Several processes that work on one model. Today there is one: what has a meaning for a single process is here."""
 
-from oar.distributed import collective, communication, fleet, parallel_helper
+from oar.distributed import auto_parallel, collective, communication, fleet, parallel_helper
+from oar.distributed.auto_parallel.api import dtensor_from_fn, reshard, shard_layer, shard_tensor, unshard_dtensor
+from oar.distributed.auto_parallel.dist_attr import DistAttr
+from oar.distributed.auto_parallel.optimizer import ShardingStage1, ShardingStage2, ShardingStage3, shard_optimizer
+from oar.distributed.auto_parallel.process_mesh import ProcessMesh, get_mesh, set_mesh
+from oar.distributed.auto_parallel.strategy import ProgramStrategy as Strategy
 from oar.distributed.communication import (
     ReduceOp,
     all_gather,
@@ -36,33 +41,43 @@ from oar.distributed.fleet.base.topology import ParallelMode
 from oar.distributed.communication.group import barrier, destroy_process_group, get_group, new_group, wait
 from oar.distributed.launch.main import launch
 from oar.distributed.parallel import DataParallel
-from oar.distributed.placement import Partial, Placement, Replicate, Shard
+from oar.distributed.placement import Partial, Placement, ReduceType, Replicate, Shard
 from oar.distributed.spawn import spawn
 
 __all__ = [
     "DataParallel",
+    "DistAttr",
     "ParallelEnv",
     "ParallelMode",
     "Partial",
     "Placement",
+    "ProcessMesh",
     "ReduceOp",
+    "ReduceType",
     "Replicate",
     "Shard",
+    "ShardingStage1",
+    "ShardingStage2",
+    "ShardingStage3",
+    "Strategy",
     "all_gather",
     "all_gather_object",
     "all_reduce",
     "alltoall",
     "alltoall_single",
+    "auto_parallel",
     "barrier",
     "broadcast",
     "broadcast_object_list",
     "collective",
     "communication",
     "destroy_process_group",
+    "dtensor_from_fn",
     "fleet",
     "gather",
     "get_backend",
     "get_group",
+    "get_mesh",
     "get_rank",
     "get_world_size",
     "init_parallel_env",
@@ -77,11 +92,17 @@ __all__ = [
     "recv_object_list",
     "reduce",
     "reduce_scatter",
+    "reshard",
     "scatter",
     "scatter_object_list",
     "send",
     "send_object_list",
+    "set_mesh",
+    "shard_layer",
+    "shard_optimizer",
+    "shard_tensor",
     "spawn",
     "stream",
+    "unshard_dtensor",
     "wait",
 ]

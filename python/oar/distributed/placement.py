@@ -2,7 +2,27 @@
 
 from __future__ import annotations
 
-__all__ = ["Partial", "Placement", "Replicate", "Shard"]
+import enum
+
+__all__ = ["Partial", "Placement", "ReduceType", "Replicate", "Shard"]
+
+
+class ReduceType(enum.IntEnum):
+    """How the parts of a tensor become the tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.distributed.Partial(oar.distributed.ReduceType.kRedMax)
+        Partial(reduce_type=MAX)
+    """
+
+    kRedSum = 0
+    kRedMax = 1
+    kRedMin = 2
+    kRedProd = 3
+    kRedAvg = 4
+    kRedAny = 5
+    kRedAll = 6
 
 
 class Placement:
@@ -38,6 +58,8 @@ class Shard(Placement):
 
     Args:
         dim: the axis.
+        split_factor: into how many interleaved pieces each process's piece is cut.
+        co_shard_order: when that cut is done, if several axes of the mesh cut the same axis of the tensor.
 
     Examples:
         >>> import oar
@@ -46,12 +68,26 @@ class Shard(Placement):
         (1, True)
     """
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dim: int, split_factor: int = 1, co_shard_order: int = 0) -> None:
         self._dim = dim
+        self._split_factor = split_factor
+        self._co_shard_order = co_shard_order
 
     def get_dim(self) -> int:
         """The axis that is cut."""
         return self._dim
+
+    def get_split_factor(self) -> int:
+        """Into how many interleaved pieces each process's piece is cut."""
+        return self._split_factor
+
+    def set_split_factor(self, split_factor: int) -> None:
+        """Sets into how many interleaved pieces each process's piece is cut."""
+        self._split_factor = split_factor
+
+    def get_co_shard_order(self) -> int:
+        """When this cut is done, if several axes of the mesh cut the same axis of the tensor."""
+        return self._co_shard_order
 
     def is_shard(self, dim: int | None = None) -> bool:
         return dim is None or dim == self._dim
@@ -88,10 +124,12 @@ class Partial(Placement):
         True
     """
 
-    def __init__(self, reduce_type: str = "sum") -> None:
+    def __init__(self, reduce_type: ReduceType = ReduceType.kRedSum) -> None:
+        if not isinstance(reduce_type, ReduceType):
+            raise TypeError(f"[Partial] reduce_type must be one of ReduceType, such as ReduceType.kRedSum, not {reduce_type!r}.")
         self._reduce_type = reduce_type
 
-    def reduce_type(self) -> str:
+    def reduce_type(self) -> ReduceType:
         """How parts are joined."""
         return self._reduce_type
 
@@ -99,4 +137,4 @@ class Partial(Placement):
         return True
 
     def __repr__(self) -> str:
-        return f"Partial(reduce_type={self._reduce_type})"
+        return f"Partial(reduce_type={self._reduce_type.name.removeprefix('kRed').upper()})"

@@ -1,5 +1,6 @@
 """Training in several processes. Today there is one: what has a meaning for a single process is here."""
 
+from oar.distributed import auto_parallel as auto
 from oar.distributed.fleet import base, recompute, utils
 from oar.distributed.fleet._process import fleet
 from oar.distributed.fleet.base.distributed_strategy import DistributedStrategy
@@ -48,6 +49,7 @@ __all__ = [
     "UserDefinedRoleMaker",
     "UtilBase",
     "all_reduce",
+    "auto",
     "barrier_worker",
     "base",
     "check_memory_usage",

@@ -241,7 +241,7 @@ class Fleet:
             >>> from oar.distributed import fleet
             >>> _ = fleet.init(is_collective=True)
             >>> fleet.worker_endpoints()
-            []
+            ['127.0.0.1:6170']
         """
         places = self._roles()._get_trainer_endpoints()
         return ",".join(places) if to_string else places

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from oar._lazy import np
 from oar.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, RoleMakerBase
 
 __all__ = ["UtilBase"]

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
+from oar._lazy import np
 
 import oar
 

@@ -1,0 +1,5 @@
+"""Which server keeps which parameter."""
+
+from oar.incubate.distributed.fleet.parameter_server.ir import ps_dispatcher
+
+__all__ = ["ps_dispatcher"]
