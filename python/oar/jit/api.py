@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from oar import _C
@@ -20,6 +22,7 @@ __all__ = [
     "not_to_static",
     "set_code_level",
     "set_verbosity",
+    "sot_mode_guard",
     "to_static",
 ]
 
@@ -39,7 +42,10 @@ def to_static(
             from the first capture on; others are checked.
         build_strategy: taken for compatibility; programs have one way of being built.
         backend: None or ``'CINN'``, which mean the same here.
-        full_graph, property: taken for compatibility; what can be captured whole always is.
+        full_graph: True: numbers that the function derives from the values of tensors, ``int(t)`` and the like among them, are
+            tensors, as in a static program. False: they are Python numbers, as in eager mode. By default False, unless the
+            environment says ``ENABLE_FALL_BACK=False``. What can be captured whole always is.
+        property: taken for compatibility.
 
     Examples:
         >>> import oar
@@ -55,30 +61,58 @@ def to_static(
     unknown = set(kwargs) - {"property", "full_graph"}
     if unknown:
         raise TypeError(f"to_static() got an unexpected keyword argument {sorted(unknown)[0]!r}.")
+    given = kwargs.get("full_graph")
+    keeps_tensors = os.environ.get("ENABLE_FALL_BACK", "True") in ("False", "0") if given is None else bool(given)
 
     def decorate(target: Any) -> Any:
         if isinstance(target, Layer):
-            return _static_layer(target, input_spec)
+            return _static_layer(target, input_spec, keeps_tensors)
         if isinstance(target, StaticFunction):
-            return StaticFunction(target._function, input_spec or target._input_spec, target._instance)
+            return StaticFunction(target._function, input_spec or target._input_spec, target._instance, keeps_tensors)
         if inspect.ismethod(target):
-            return StaticFunction(target.__func__, input_spec, target.__self__)
+            return StaticFunction(target.__func__, input_spec, target.__self__, keeps_tensors)
         if not callable(target):
             raise TypeError(f"to_static() takes a function or a Layer, but received {type(target).__name__}.")
-        return StaticFunction(target, input_spec)
+        return StaticFunction(target, input_spec, None, keeps_tensors)
 
     return decorate if function is None else decorate(function)
 
 
-def _static_layer(layer: Layer, input_spec: Any) -> Layer:
+def _static_layer(layer: Layer, input_spec: Any, keeps_tensors: bool) -> Layer:
     forward = layer.forward
     if isinstance(forward, StaticFunction):
         warnings.warn(f"{type(layer).__name__}.forward is static already; it is made static again.", stacklevel=4)
         forward = forward.rollback()
     function = getattr(forward, "__func__", forward)
     instance = layer if inspect.ismethod(forward) else None
-    layer.forward = StaticFunction(function, input_spec, instance)  # type: ignore[method-assign]
+    layer.forward = StaticFunction(function, input_spec, instance, keeps_tensors)  # type: ignore[method-assign]
     return layer
+
+
+@contextlib.contextmanager
+def sot_mode_guard(value: bool) -> Iterator[None]:
+    """Sets the opposite of the default of ``full_graph`` for the functions that become static inside.
+
+    Args:
+        value: False for ``full_graph=True``.
+
+    Examples:
+        >>> import oar
+        >>> with oar.jit.api.sot_mode_guard(False):
+        ...     f = oar.jit.to_static(lambda x: int(x))
+        ...
+        >>> f(oar.to_tensor(2.5)).dtype
+        oar.int32
+    """
+    before = os.environ.get("ENABLE_FALL_BACK")
+    os.environ["ENABLE_FALL_BACK"] = str(bool(value))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["ENABLE_FALL_BACK"]
+        else:
+            os.environ["ENABLE_FALL_BACK"] = before
 
 
 def not_to_static(func: Callable | None = None) -> Callable:

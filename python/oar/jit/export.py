@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -81,9 +82,11 @@ class _Method:
         """The program, whose states are the tensors that the function reads outside."""
         declined: Declined | None = None
         flat = self.as_flat(kept)
-        for size in _EXAMPLE_SIZES if any(_is_open(d) for spec in self.inputs for d in spec.shape) else _EXAMPLE_SIZES[:1]:
+        sizes = _EXAMPLE_SIZES if any(_is_open(d) for spec in self.inputs for d in spec.shape) else _EXAMPLE_SIZES[:1]
+        for keeps_tensors, size in itertools.product((False, True), sizes):
             examples = _examples(self.inputs, size)
-            plan = CapturePlan(flat, tuple(examples), {}, examples, [str(spec.name) for spec in self.inputs], self.title)
+            names = [str(spec.name) for spec in self.inputs]
+            plan = CapturePlan(flat, tuple(examples), {}, examples, names, self.title, keeps_tensors)
             plan.symbols = specs.open_sizes(flat, self.inputs, tuple(examples), {}, examples)
             try:
                 variant = capture_variant(plan, with_open=bool(plan.symbols))

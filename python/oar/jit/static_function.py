@@ -68,6 +68,7 @@ class StaticFunction(_C.StaticCall):
         function: the function.
         input_spec: an ``InputSpec`` per argument.
         instance: the object, where the function is a method.
+        keeps_tensors: whether numbers that depend on the values of tensors are tensors for the caller.
 
     Examples:
         >>> import oar
@@ -79,10 +80,13 @@ class StaticFunction(_C.StaticCall):
                [2., 4.])
     """
 
-    def __init__(self, function: Callable, input_spec: Any = None, instance: Any = None) -> None:
+    def __init__(
+        self, function: Callable, input_spec: Any = None, instance: Any = None, keeps_tensors: bool = False
+    ) -> None:
         self._function = function
         self._instance = instance
         self._input_spec = input_spec
+        self._keeps_tensors = keeps_tensors
         self._call = function if instance is None else function.__get__(instance)
         self._groups: dict[Any, _SizeGroup] = {}
         self._warned = self._told = False
@@ -194,7 +198,7 @@ class StaticFunction(_C.StaticCall):
     ) -> Variant:
         title = self._title
         names = [name for name, _ in specs.argument_names(self._call, args, kwargs)]
-        plan = CapturePlan(self._call, args, kwargs, tensors, names, title)
+        plan = CapturePlan(self._call, args, kwargs, tensors, names, title, self._keeps_tensors)
         group.meet(sizes)
         given = specs.open_sizes(self._call, self._input_spec, args, kwargs, tensors)
         if not group.fixed:
@@ -277,17 +281,17 @@ class StaticFunction(_C.StaticCall):
         key = f"__static_{self._function.__name__}"
         bound = own.get(key) if own is not None else None
         if bound is None or bound._function is not self._function or bound._instance is not instance:
-            bound = StaticFunction(self._function, self._input_spec, instance)
+            bound = StaticFunction(self._function, self._input_spec, instance, self._keeps_tensors)
             if own is not None:
                 own[key] = bound
         return bound
 
     def __deepcopy__(self, memo: dict) -> StaticFunction:
         instance = memo.get(id(self._instance), self._instance)
-        return StaticFunction(self._function, self._input_spec, instance)
+        return StaticFunction(self._function, self._input_spec, instance, self._keeps_tensors)
 
     def __reduce__(self) -> tuple:
-        return StaticFunction, (self._function, self._input_spec, self._instance)
+        return StaticFunction, (self._function, self._input_spec, self._instance, self._keeps_tensors)
 
     # looking into it ---------------------------------------------------------------------------
 

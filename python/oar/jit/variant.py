@@ -55,10 +55,11 @@ class CapturePlan:
     """What is to be captured: the call, and the type of each of its tensors."""
 
     def __init__(
-        self, call: Callable, args: tuple, kwargs: dict, tensors: list[Tensor], names: list[str], title: str
+        self, call: Callable, args: tuple, kwargs: dict, tensors: list[Tensor], names: list[str], title: str, keeps_tensors: bool
     ) -> None:
         self.call, self.args, self.kwargs = call, args, kwargs
         self.tensors, self.names, self.title = tensors, names, title
+        self.keeps_tensors = keeps_tensors
         self.symbols: dict[int, str] = {}  # by place among all sizes: the name of an open size
         self.kept: list[KeptTensor] = []  # what the function keeps outside, after the tensors it is given
 
@@ -183,6 +184,7 @@ class _Interpretation:
     def __init__(self, plan: CapturePlan) -> None:
         self.plan = plan
         self.machine = Interpreter()
+        self.machine.world.keeps_tensors = plan.keeps_tensors
 
     def run(self, inputs: list[Tensor]) -> list[Tensor]:
         """Called by the native capture with its symbolic tensors."""

@@ -26,8 +26,18 @@ def _converted(m: Machine, kind: type, method: str, args: list, kwargs: dict) ->
         if m.world.has_python_method(type(value), name):
             return m.call(m.world.class_attribute(type(value), name), [value], {})
     if isinstance(value, Tensor):
-        return m.on_tensors(lambda: kind(value))
+        return m.on_tensors(_cast(m, kind, value) or (lambda: kind(value)))
     return m.run_pure(kind, args, kwargs)
+
+
+_DTYPES = {int: "int32", float: "float32", bool: "bool"}
+
+
+def _cast(m: Machine, kind: type, value: Tensor) -> Any:
+    """The conversion of a tensor of any shape where numbers stay tensors; None where they do not."""
+    if not m.world.keeps_tensors or kind not in _DTYPES or not _C.is_symbolic(value):
+        return None
+    return lambda: _C.ops.cast(value, _DTYPES[kind])
 
 
 @builtin(int)
@@ -52,6 +62,9 @@ def _complex(m: Machine, args: list, kwargs: dict) -> Any:
 
 @builtin(bool)
 def _bool(m: Machine, args: list, kwargs: dict) -> Any:
+    cast = _cast(m, bool, args[0]) if args and isinstance(args[0], Tensor) else None
+    if cast is not None:
+        return m.on_tensors(cast)
     return m.truth(args[0]) if args else False
 
 

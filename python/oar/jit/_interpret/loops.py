@@ -58,7 +58,7 @@ class Interpreter(Forks):
         return self.dispatch(frame, _Rounds(self, frame, places, header, exits, names).run())
 
     def range_of(self, args: list) -> Any:
-        sizes = [self.known_size(a) for a in args]
+        sizes = [None if self.world.keeps_tensors else self.known_size(a) for a in args]
         args = [a if size is None else size for a, size in zip(args, sizes)]
         if not any(isinstance(a, Tensor) and _C.is_symbolic(a) for a in args):
             return super().range_of(args)

@@ -74,7 +74,8 @@ class Results:
         world, key = self._world, id(value)
         if not isinstance(value, Tensor) or key in self._inputs or world.is_outside(value):
             return False
-        return key not in world.origins and key not in world.numbers and key not in world.asking
+        is_number = key in world.numbers and not world.keeps_tensors
+        return key not in world.origins and not is_number and key not in world.asking
 
     def _place(self, tensor: Tensor) -> int:
         if id(tensor) not in self._places:
@@ -123,7 +124,7 @@ class Results:
 
     def _made(self, value: Tensor) -> Maker:
         place, kind = self._place(value), self._world.numbers.get(id(value))
-        if kind is not None:
+        if kind is not None and not self._world.keeps_tensors:
             return lambda made, given, memo: kind(made[place].item())
         if id(value) in self._world.asking:
             asks = self._place(self._world.asking[id(value)][1])

@@ -80,6 +80,7 @@ class World:
         self.inputs: dict[int, Tensor] = {}  # symbolic tensors that represent the caller's
         self._iterated: set[int] = set()
         self.numbers: dict[int, type] = {}  # tensors that represent Python numbers
+        self.keeps_tensors = False  # whether these are tensors for the caller
         self.origins: dict[int, tuple[Tensor, Tensor]] = {}  # tensors that may be one from outside, and which
         self.numbered: list[Tensor] = []
         self.joined: dict[int, tuple[Tensor, list]] = {}  # tensors that may be one of others, which the function created
