@@ -6,6 +6,7 @@
 #include "oar/autograd/transform.h"
 #include "oar/compiler/capture/control_flow.h"
 #include "oar/ops/core/watch.h"
+#include "tensor_methods.h"
 
 namespace oar::python {
 namespace {
@@ -30,6 +31,15 @@ PyObject* set_grad_enabled(PyObject*, PyObject* flag) {
 PyObject* get_grad_state(PyObject*, PyObject*) { return number_of(grad_state()); }
 PyObject* is_grad_enabled(PyObject*, PyObject*) { return PyBool_FromLong(grad_enabled()); }
 
+PyObject* final_hooks = nullptr;  // a list of functions; null if there are none
+
+// add_backward_final_hook(f): f() is called once, after the next backward.
+PyObject* add_backward_final_hook(PyObject*, PyObject* function) {
+  if (!final_hooks) final_hooks = PyList_New(0);
+  if (!final_hooks || PyList_Append(final_hooks, function) != 0) return nullptr;
+  Py_RETURN_NONE;
+}
+
 PyObject* backward_function(PyObject*, PyObject* args) {
   PyObject *roots, *cotangents;
   int retain;
@@ -38,11 +48,7 @@ PyObject* backward_function(PyObject*, PyObject* args) {
     const std::vector<Tensor> outputs = tensors_of(roots);
     const std::vector<Tensor> given =
         cotangents == Py_None ? std::vector<Tensor>() : tensors_of(cotangents, true);
-    {
-      const GilRelease release;
-      backward(outputs, given, {.retain_graph = retain != 0});
-    }
-    Py_RETURN_NONE;
+    return run_backward(outputs, given, retain != 0);
   });
 }
 
@@ -291,6 +297,8 @@ PyMethodDef kFunctions[] = {
     {"pack_saved", pack_saved, METH_O, "Packs a tensor, if there is a hook."},
     {"is_grad_enabled", is_grad_enabled, METH_NOARGS, "Whether calls are recorded."},
     {"backward", backward_function, METH_VARARGS, nullptr},
+    {"add_backward_final_hook", add_backward_final_hook, METH_O,
+     "Calls a function once, after the next backward."},
     {"grad", grad_function, METH_VARARGS, nullptr},
     {"custom_function", custom, METH_VARARGS, nullptr},
     {"taylor", taylor_function, METH_VARARGS, nullptr},
@@ -299,6 +307,19 @@ PyMethodDef kFunctions[] = {
     {}};
 
 }  // namespace
+
+PyObject* run_backward(TensorList roots, TensorList cotangents, bool retain_graph) {
+  {
+    const GilRelease release;
+    backward(roots, cotangents, {.retain_graph = retain_graph});
+  }
+  if (final_hooks) {
+    const Ref hooks(std::exchange(final_hooks, nullptr));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(hooks.get()); ++i)
+      if (!Ref(PyObject_CallNoArgs(PyList_GET_ITEM(hooks.get(), i)))) return nullptr;
+  }
+  Py_RETURN_NONE;
+}
 
 void init_autograd(PyObject* module) { check(PyModule_AddFunctions(module, kFunctions)); }
 

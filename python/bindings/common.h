@@ -184,6 +184,8 @@ void init_programs(PyObject* module);
 void init_profile(PyObject* module);
 void init_segments(PyObject* module);
 void init_images(PyObject* module);
+void init_drawing(PyObject* module);
+void init_interop(PyObject* module);
 void init_sparse(PyObject* module);
 void init_static(PyObject* module);
 void init_guards(PyObject* module);

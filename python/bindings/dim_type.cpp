@@ -118,12 +118,19 @@ PyType_Slot kSlots[] = {{Py_tp_new, reinterpret_cast<void*>(make)},
                         {0, nullptr}};
 PyType_Spec kSpec = {"oar.Dim", sizeof(PyDim), 0, Py_TPFLAGS_DEFAULT, kSlots};
 
+[[noreturn]] void fail_beyond_range(PyObject* number) {
+  PyErr_Clear();
+  const Ref text = checked(PyObject_Str(number));
+  fail(ErrorKind::InvalidArgument, "{} does not fit an integer of 64 bits.",
+       PyUnicode_AsUTF8(text.get()));
+}
+
 }  // namespace
 
 Dim to_dim(PyObject* object) {
   if (PyLong_Check(object)) [[likely]] {
     const long long value = PyLong_AsLongLong(object);
-    if (value == -1 && PyErr_Occurred()) throw PythonError{};
+    if (value == -1 && PyErr_Occurred()) fail_beyond_range(object);
     user_check(value > -(int64_t{1} << 62), ErrorKind::InvalidArgument,
                "{} is too small a number here.", value);
     return Dim(int64_t{value});
@@ -131,7 +138,8 @@ Dim to_dim(PyObject* object) {
   if (is_dim(object)) return dim_of(object);
   if (is_tensor(object)) {
     const Tensor& t = tensor_of(object);
-    user_check(is_integral(t.dtype()) && t.numel() == Dim(1), ErrorKind::InvalidType,
+    const bool whole = is_integral(t.dtype()) && t.dtype() != DType::Bool;
+    user_check(whole && t.numel() == Dim(1), ErrorKind::InvalidType,
                "an integer is expected, not {}.", t.describe());
     return t.is_dense() ? Dim(t.item_int()) : known_sizes(t)[0];
   }

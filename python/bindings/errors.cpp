@@ -10,6 +10,7 @@ namespace {
 
 PyObject* g_argument_type_error = nullptr;
 PyObject* g_argument_value_error = nullptr;
+PyObject* g_argument_index_error = nullptr;
 
 PyObject* class_of(ErrorKind kind) {
   switch (kind) {
@@ -18,7 +19,7 @@ PyObject* class_of(ErrorKind kind) {
     case ErrorKind::InvalidType:
       return g_argument_type_error ? g_argument_type_error : PyExc_TypeError;
     case ErrorKind::OutOfRange:
-      return PyExc_IndexError;
+      return g_argument_index_error ? g_argument_index_error : PyExc_IndexError;
     case ErrorKind::Unsupported:
       return PyExc_NotImplementedError;
     case ErrorKind::OutOfMemory:
@@ -68,9 +69,10 @@ class CarriedError : public std::exception {
 
 }  // namespace
 
-// Paddle raises ValueError for an argument of the wrong type in eager mode, TypeError in static mode, and RuntimeError
-// where no kernel takes a dtype. Here it is all of them. Likewise Paddle tests values by assert in some functions, and
-// raises ValueError in others.
+// Paddle raises ValueError for an argument of the wrong type in eager mode, TypeError in static mode, RuntimeError
+// where no kernel takes a dtype, and AssertionError where a function tests its arguments by assert. Here it is all of
+// them. Likewise it raises ValueError, AssertionError or RuntimeError for a wrong value, and IndexError or one of these
+// for an axis that a tensor does not have.
 void init_errors(PyObject* module) {
   const auto add = [module](const char* name, const char* doc, Ref bases) {
     const std::string full = std::string("oar.") + name;
@@ -78,11 +80,14 @@ void init_errors(PyObject* module) {
     if (PyModule_AddObjectRef(module, name, error.get()) < 0) throw PythonError();
     return error.release();
   };
-  g_argument_type_error =
-      add("ArgumentTypeError", docs::kArgumentTypeError,
-          checked(PyTuple_Pack(3, PyExc_TypeError, PyExc_ValueError, PyExc_RuntimeError)));
-  g_argument_value_error = add("ArgumentValueError", docs::kArgumentValueError,
-                               checked(PyTuple_Pack(2, PyExc_ValueError, PyExc_AssertionError)));
+  g_argument_type_error = add("ArgumentTypeError", docs::kArgumentTypeError,
+                              checked(PyTuple_Pack(4, PyExc_TypeError, PyExc_ValueError,
+                                                   PyExc_AssertionError, PyExc_RuntimeError)));
+  g_argument_value_error =
+      add("ArgumentValueError", docs::kArgumentValueError,
+          checked(PyTuple_Pack(3, PyExc_ValueError, PyExc_AssertionError, PyExc_RuntimeError)));
+  g_argument_index_error = add("ArgumentIndexError", docs::kArgumentIndexError,
+                               checked(PyTuple_Pack(2, PyExc_IndexError, g_argument_value_error)));
 }
 
 void set_python_error() {

@@ -35,6 +35,8 @@ PyMODINIT_FUNC PyInit__C() {
     init_profile(module.get());
     init_segments(module.get());
     init_images(module.get());
+    init_drawing(module.get());
+    init_interop(module.get());
     init_sparse(module.get());
     init_collate(module.get());
     init_control(module.get());

@@ -45,7 +45,8 @@ Examples:
 )";
 
 inline constexpr char kArgumentTypeError[] =
-    R"(An argument has the wrong type or dtype. It is a TypeError, a ValueError and a RuntimeError.
+    R"(An argument has the wrong type or dtype. It is a TypeError, a ValueError, an AssertionError
+and a RuntimeError.
 
 Examples:
     >>> import oar
@@ -57,7 +58,8 @@ Examples:
 )";
 
 inline constexpr char kArgumentValueError[] =
-    R"(An argument has a value or a shape that an op does not take. It is a ValueError and an AssertionError.
+    R"(An argument has a value or a shape that an op does not take. It is a ValueError, an AssertionError and a
+RuntimeError.
 
 Examples:
     >>> import oar
@@ -65,6 +67,18 @@ Examples:
     ...     oar.ones([2]) + oar.ones([3])
     ... except oar.ArgumentValueError as error:
     ...     isinstance(error, ValueError), isinstance(error, AssertionError)
+    (True, True)
+)";
+
+inline constexpr char kArgumentIndexError[] =
+    R"(A place or an axis that a tensor does not have. It is an IndexError and an ArgumentValueError.
+
+Examples:
+    >>> import oar
+    >>> try:
+    ...     oar.cumsum(oar.ones([2]), axis=3)
+    ... except oar.ArgumentIndexError as error:
+    ...     isinstance(error, IndexError), isinstance(error, ValueError)
     (True, True)
 )";
 

@@ -306,7 +306,9 @@ Value CallFrame::single(const Parameter& p, PyObject* object) {
 
 void CallFrame::set(size_t i, PyObject* object) {
   const Parameter& p = op_.schema().parameters[i];
-  if (object == Py_None) {
+  if (object == Py_None && !p.optional && p.type == ArgType::Bool && !p.list) {
+    values_[i] = Value(false);  // as in Paddle
+  } else if (object == Py_None) {
     if (!p.optional) refuse(p, object);
     values_[i] = Value();
   } else if (p.type == ArgType::Program) {

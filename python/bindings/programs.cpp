@@ -1,6 +1,7 @@
 // Programs: capture, print, verify, differentiate, run.
 #include "programs.h"
 
+#include "drawing.h"
 #include "oar/autograd/transform.h"
 #include "oar/compiler/capture/capture.h"
 #include "oar/compiler/capture/replay.h"
@@ -45,6 +46,10 @@ PyObject* full_text(PyObject* self, PyObject*) {
     return PyUnicode_FromString(
         to_text(program_of(self), {.locations = false, .largest_constant = kAll}).c_str());
   });
+}
+
+PyObject* boxes(PyObject* self, PyObject*) {
+  return guarded([&] { return box_rows(program_of(self)); });
 }
 
 PyObject* deployable(PyObject* self, PyObject*) {
@@ -362,6 +367,7 @@ PyObject* forget_dtype(PyObject*, PyObject*) {
 PyMethodDef kMethods[] = {
     {"text", text, METH_NOARGS, "The program as text."},
     {"full_text", full_text, METH_NOARGS, "The program as text, constants included."},
+    {"boxes", boxes, METH_NOARGS, "The boxes of its picture, with the layers of its calls."},
     {"for_deployment", deployable, METH_NOARGS, "An equal program whose calls all have kernels."},
     {"states", states, METH_NOARGS, "Names and tensors of its states."},
     {"verify", problems, METH_NOARGS, "What is wrong with it: a list of lines, empty if nothing."},

@@ -493,8 +493,11 @@ PyMethodDef kKnown[] = {{"known_size", known_size, METH_O, nullptr}, {}};
 
 std::vector<Dim> known_sizes(const Tensor& t) {
   if (std::optional<std::vector<Dim>> found = constant_sizes(t)) return std::move(*found);
+  const Tensor value = known_value(t);
+  user_check(is_integral(t.dtype()) || value.kind() != Kind::Symbolic, ErrorKind::InvalidType,
+             "integers are expected, not {}.", t.describe());
   std::vector<Dim> sizes;
-  for (int64_t v : known_value(t).to_vector<int64_t>()) sizes.push_back(v);
+  for (int64_t v : value.to_vector<int64_t>()) sizes.push_back(v);
   return sizes;
 }
 

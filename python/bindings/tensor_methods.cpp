@@ -237,11 +237,7 @@ PyObject* backward_method(PyObject* self, PyObject* args, PyObject* keywords) {
                  Py_TYPE(given)->tp_name);
       cotangents.push_back(tensor_of(given));
     }
-    {
-      const GilRelease release;
-      backward(TensorList(&root, 1), cotangents, {.retain_graph = retain != 0});
-    }
-    Py_RETURN_NONE;
+    return run_backward(TensorList(&root, 1), cotangents, retain != 0);
   });
 }
 

@@ -8,8 +8,8 @@
 
 from oar import _C  # isort: skip
 from oar._C import (  # noqa: F401
-    ArgumentTypeError, ArgumentValueError, Dim, Tensor, bfloat16, bool, complex64, complex128, dtype, float4_e2m1fn,
-    float8_e4m3fn, float8_e5m2, float16, float32, float64, int4, int8, int16, int32, int64, pstring, raw, uint4, uint8,
+    ArgumentIndexError, ArgumentTypeError, ArgumentValueError, Dim, Tensor, bfloat16, bool, complex64, complex128, dtype,
+    float4_e2m1fn, float8_e4m3fn, float8_e5m2, float16, float32, float64, int4, int8, int16, int32, int64, pstring, raw, uint4, uint8,
     uint32, uint64)
 from oar import _missing, _registry
 from oar._lazy import LazyNames as _LazyNames
@@ -17,9 +17,9 @@ from oar._lazy import LazyNames as _LazyNames
 # Parts that many programs never use are imported on first use: `import oar` is quick.
 _lazy_names = _LazyNames(
     "oar",
-    ("_C_ops", "_legacy_C_ops", "amp", "audio", "autograd", "base", "callbacks", "checkpoint", "common_ops_import", "compat", "cuda", "dataset", "decomposition", "device",
+    ("_C_ops", "_legacy_C_ops", "amp", "audio", "autograd", "base", "board", "callbacks", "checkpoint", "common_ops_import", "compat", "cuda", "dataset", "decomposition", "device",
      "distributed", "distribution", "fft", "framework", "func", "functional", "geometric", "hapi", "hub", "incubate", "inference", "io", "jit",
-     "metric", "nn", "optimizer", "pir", "pir_utils", "profiler", "random", "reader", "regularizer", "science", "signal", "sparse",
+     "metric", "nn", "onnx", "optimizer", "pir", "pir_utils", "profiler", "random", "reader", "regularizer", "science", "signal", "sparse",
      "special", "static", "sysconfig", "tensor", "text", "utils", "version", "vision"),
     {"oar.amp.auto_cast": ("autocast", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
                            "is_autocast_enabled"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import numbers
 
 from oar import _C
 from oar._C import Tensor, ops
@@ -382,6 +383,7 @@ def normal(mean=0.0, std=1.0, shape=None, name=None) -> Tensor:
         Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
                [10., 10.])
     """
+    _check_moments(mean, std, shape)
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         like = mean if isinstance(mean, Tensor) else std
         other = std if isinstance(mean, Tensor) else mean
@@ -395,6 +397,13 @@ def normal(mean=0.0, std=1.0, shape=None, name=None) -> Tensor:
     if isinstance(mean, complex):
         return _noise(shape, _C.complex64) * std + mean
     return ops.gaussian(shape, float(mean), float(std), 0, None)
+
+
+def _check_moments(mean, std, shape) -> None:
+    if not isinstance(mean, (Tensor, numbers.Number)) or not isinstance(std, (Tensor, numbers.Real)):
+        raise _C.ArgumentTypeError(f"[normal] mean and std should be numbers or tensors, not {mean!r} and {std!r}.")
+    if isinstance(shape, int):
+        raise _C.ArgumentTypeError(f"[normal] shape should be a list of integers or a tensor, not {shape}.")
 
 
 def _noise(shape, dtype) -> Tensor:

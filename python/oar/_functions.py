@@ -32,6 +32,8 @@ def assign(x, output: Tensor | None = None) -> Tensor:
         Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
                [5., 6.])
     """
+    if output is None and isinstance(x, list) and getattr(x, "is_tensor_array", False):
+        return type(x)(ops.assign(item) for item in x)  # type: ignore[return-value]
     source = x if isinstance(x, Tensor) else _made(x)
     if output is None:
         return ops.assign(source)

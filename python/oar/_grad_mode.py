@@ -18,22 +18,24 @@ class _Mode:
     """A context manager and decorator that sets the mode for its extent."""
 
     _enabled = False
+    _before: Any = None  # the modes to return to: (the latest, those before it)
 
-    def __init__(self, func: Any = None) -> None:
-        self._func = func
-        self._before: list[bool] = []
+    if TYPE_CHECKING:  # else the type of an instance would be what __new__ returns, which is anything
+
+        def __init__(self, func: Any = None) -> None: ...
 
     def __new__(cls, func: Any = None) -> Any:
         if func is not None and callable(func):  # used as a decorator without brackets
             return cls()(func)
-        return super().__new__(cls)
+        return object.__new__(cls)
 
     def __enter__(self) -> _Mode:
-        self._before.append(_C.set_grad_enabled(self._enabled))
+        self._before = (_C.set_grad_enabled(self._enabled), self._before)
         return self
 
-    def __exit__(self, *exc: object) -> Literal[False]:
-        _C.set_grad_enabled(self._before.pop())
+    def __exit__(self, kind: object = None, error: object = None, trace: object = None) -> Literal[False]:
+        mode, self._before = self._before
+        _C.set_grad_enabled(mode)
         return False
 
     def __call__(self, func: _Function) -> _Function:
@@ -111,7 +113,7 @@ class set_grad_enabled(_Mode):  # noqa: N801
 
     def __init__(self, mode: bool) -> None:
         self._enabled = bool(mode)
-        self._before = [_C.set_grad_enabled(self._enabled)]
+        self._before = (_C.set_grad_enabled(self._enabled), None)
 
     def clone(self) -> set_grad_enabled:
         """Another one with the same mode, for a decorator that is called more than once."""
@@ -121,7 +123,7 @@ class set_grad_enabled(_Mode):  # noqa: N801
         return self
 
     def __call__(self, func: _Function) -> _Function:
-        _C.set_grad_enabled(self._before.pop())
+        self.__exit__()
         mode = self._enabled
 
         @functools.wraps(func)

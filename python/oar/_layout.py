@@ -23,13 +23,15 @@ __all__ = [
 
 
 @spelled
-def repeat_interleave(x: Tensor, repeats, axis: int | None = None, name: str | None = None) -> Tensor:
+def repeat_interleave(x: Tensor, repeats, axis: int | None = None, name: str | None = None, *,
+                      output_size: int | None = None) -> Tensor:
     """Each slice along an axis several times in a row; ``repeats`` is one number or one per slice.
 
     Args:
         x: the input.
         repeats: how often: one number, or one per slice.
         axis: the axis to work along; a negative one counts from the end.
+        output_size: accepted for compatibility: the size of the result follows from ``repeats``.
 
     Returns:
         a tensor.

@@ -162,6 +162,8 @@ def increment(x: Tensor, value: float = 1.0, name: str | None = None) -> Tensor:
         Tensor(shape=[1], dtype=float32, place=Place(cpu), stop_gradient=True,
                [3.])
     """
+    if not isinstance(x, Tensor):
+        raise TypeError(f"[increment] x must be a tensor, not {type(x).__name__}.")
     if x.size != 1:
         raise ValueError(f"[increment] x of shape {list(x.shape)} must have one element.")
     step = ops.full([], value, x.dtype)

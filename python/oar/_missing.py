@@ -7,14 +7,14 @@ import os
 import sys
 from importlib.machinery import PathFinder, SourceFileLoader
 
-from oar import _C
+from oar import _C, _inner_paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import types
     from typing import Any
 
-__all__ = ["MissingName", "find_modules", "missing_error", "missing_text", "paddle_names", "speak_of"]
+__all__ = ["MissingName", "explain_missing_names", "find_modules", "missing_error", "missing_text", "paddle_names", "speak_of"]
 
 _library = "oar"
 
@@ -123,8 +123,8 @@ def missing_error(name: str, module: types.ModuleType, depth: int) -> Exception:
     return error
 
 
-def _explain_missing_names(module: types.ModuleType) -> None:
-    """Gives a module a ``__getattr__`` that reports missing names, after its own."""
+def explain_missing_names(module: types.ModuleType) -> None:
+    """Gives a module a ``__getattr__`` that finds Paddle's inner paths and reports missing names, after its own."""
     before = vars(module).get("__getattr__")
 
     def __getattr__(name: str) -> Any:
@@ -133,6 +133,10 @@ def _explain_missing_names(module: types.ModuleType) -> None:
                 return before(name)
             except AttributeError:
                 pass
+        if not name.startswith("_"):
+            found = _inner_paths.value(module.__name__.removeprefix("oar."), name)
+            if found is not _inner_paths.NOT_HERE:
+                return found
         raise missing_error(name, module, 2)
 
     module.__getattr__ = __getattr__  # type: ignore[method-assign]
@@ -141,7 +145,7 @@ def _explain_missing_names(module: types.ModuleType) -> None:
 class _Loader(SourceFileLoader):
     def exec_module(self, module: types.ModuleType) -> None:
         super().exec_module(module)
-        _explain_missing_names(module)
+        explain_missing_names(module)
 
 
 class _Finder:

@@ -24,7 +24,7 @@ def _places(t: Tensor, dtype) -> Tensor:
 
 @spelled
 def unique(x: Tensor, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
-           axis: int | None = None, dtype="int64", name: str | None = None):
+           axis: int | None = None, dtype="int64", sorted: bool = True, name: str | None = None):
     """The different elements of x (with an axis: the different slices along it) in order; and on request where each
     first occurs, which of them every element is, and how often each occurs.
 
@@ -35,6 +35,7 @@ def unique(x: Tensor, return_index: bool = False, return_inverse: bool = False, 
         return_counts: whether to return how often each occurs.
         axis: the axis to work along; a negative one counts from the end.
         dtype: the dtype of the returned places: 'int32' or 'int64'.
+        sorted: accepted for compatibility: the elements are always in order.
 
     Examples:
         >>> import oar
@@ -200,6 +201,8 @@ def nanmedian(x: Tensor, axis=None, keepdim: bool = False, mode: str = "avg", na
 
 
 def _quantile(op: str, x: Tensor, q, axis, keepdim: bool, interpolation: str, ignore_nan: bool) -> Tensor:
+    if isinstance(axis, (list, tuple)) and not axis:
+        axis = None
     _check_axis(op, x, axis)
     shares = q if isinstance(q, Tensor) else _C.make_tensor(q, "float64")
     if shares.ndim > 1 or shares.size == 0:

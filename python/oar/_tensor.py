@@ -410,6 +410,24 @@ def array(self, dtype=None, copy=None):
     return a if dtype is None else a.astype(dtype)
 
 
+# NumPy's name of an operator, and the method of the right operand.
+_REFLECTED = {
+    "add": "__radd__", "subtract": "__rsub__", "multiply": "__rmul__", "divide": "__rtruediv__", "floor_divide": "__rfloordiv__",
+    "remainder": "__rmod__", "power": "__rpow__", "matmul": "__rmatmul__", "bitwise_and": "__rand__", "bitwise_or": "__ror__",
+    "bitwise_xor": "__rxor__", "left_shift": "__rlshift__", "right_shift": "__rrshift__", "less": "__gt__", "less_equal": "__ge__",
+    "equal": "__eq__", "not_equal": "__ne__", "greater": "__lt__", "greater_equal": "__le__",
+}
+
+
+def array_ufunc(self, ufunc, method: str, *inputs, **kwargs):
+    """Called by NumPy's functions of elements: ``array + tensor`` is a tensor, ``np.sin(tensor)`` an array."""
+    import numpy
+    if method == "__call__" and not kwargs and ufunc.__name__ in _REFLECTED and not isinstance(inputs[0], Tensor):
+        return getattr(inputs[1], _REFLECTED[ufunc.__name__])(inputs[0])
+    arrays = [numpy.asarray(x) if isinstance(x, Tensor) else x for x in inputs]
+    return getattr(ufunc, method)(*arrays, **kwargs)
+
+
 def format_value(self, spec: str) -> str:
     """The number of a 0-d tensor; for others the same as ``repr``."""
     if self.ndim == 0 or (spec and self.size == 1):
@@ -520,6 +538,7 @@ _METHODS: dict[str, object] = {
     "is_selected_rows": is_selected_rows, "is_dense": is_dense, "rows": rows, "value": value,
     "is_tensor": is_tensor, "__iter__": iterate, "__reversed__": iterate_backwards,
     "__pos__": lambda self: self, "__complex__": as_complex_number, "__contains__": contains, "__array__": array,
+    "__array_ufunc__": array_ufunc,
     "__format__": format_value, "__copy__": copy_shallow,
     "__deepcopy__": copy_deep, "__reduce_ex__": reduce, "__repr__": show, "__str__": show,
     "_share_data_with": share_data_with,
@@ -532,7 +551,7 @@ _METHODS.update({
                      doc="The tensor itself; assigning replaces its content."),
     "grad_fn": property(lambda self: self._grad_node, doc="The name of the op that computed it, or None for a leaf."),
     "_is_initialized": lambda self: True,
-    "__array_priority__": 1000.0,  # array * tensor is the tensor's business, and a tensor
+    "__array_priority__": 1000.0,  # as in Paddle; NumPy asks __array_ufunc__
 })
 for _name, _method in _METHODS.items():
     setattr(Tensor, _name, _method)

@@ -221,7 +221,9 @@ def _set_grad_ivar(self: Tensor, value: Tensor) -> None:
 
 _INNER_METHODS: dict[str, Any] = {
     "_clear": _clear, "_clear_data": _clear, "_copy_gradient_from": _copy_gradient_from, "_copy_to": _copy_to,
-    "_grad_ivar": lambda self: self.grad, "_is_shared_buffer_with": _is_shared_buffer_with, "_md5sum": _md5sum,
+    "_grad_ivar": lambda self: self.grad, "_grad_name": lambda self: "" if self.grad is None else self.grad.name, "_grad_value": lambda self: self.grad,
+    "_inplace_version": lambda self: self.inplace_version, "_is_shared_underline_tensor_with": _is_shared_buffer_with,
+    "_offset": lambda self: self.offset, "_place_str": property(lambda self: str(self.place)), "_is_shared_buffer_with": _is_shared_buffer_with, "_md5sum": _md5sum,
     "_numel": lambda self: self.size, "_set_grad_ivar": _set_grad_ivar, "_share_buffer_to": _share_buffer_to,
     "_share_underline_tensor_to": _share_buffer_to, "_slice": _slice,
 }  # fmt: skip
@@ -230,7 +232,7 @@ _INNER_METHODS: dict[str, Any] = {
 _METHODS: dict[str, Any] = {
     "create_parameter": staticmethod(create_parameter), "create_tensor": staticmethod(_functions.create_tensor),
     "get_map_tensor": _of_strings("get_map_tensor", "nothing", "Keep a vocabulary in a dict."),
-    "get_tensor": get_tensor, "istft": istft, "multiplex": staticmethod(multiplex), "reconstruct_from_": reconstruct_from_,
+    "get_tensor": get_tensor, "istft": istft, "multiplex": multiplex, "reconstruct_from_": reconstruct_from_,
     "set_string_list": _of_strings("set_string_list", "the strings", "Keep strings in a list."), "set_tensor": set_tensor,
     "set_vocab": _of_strings("set_vocab", "the vocabulary", "Keep a vocabulary in a dict."), "stft": stft,
     "top_p_sampling": _random.top_p_sampling,

@@ -75,11 +75,11 @@ def _set_gradient(self: Tensor, value: Tensor | None) -> None:
     self.grad = value
 
 
-def requires_grad_(self: Tensor, value: builtins.bool = True) -> Tensor:
+def requires_grad_(self: Tensor, requires_grad: builtins.bool = True) -> Tensor:
     """Says whether gradients are computed for the tensor.
 
     Args:
-        value: whether they are.
+        requires_grad: whether they are.
 
     Returns:
         the tensor.
@@ -89,7 +89,7 @@ def requires_grad_(self: Tensor, value: builtins.bool = True) -> Tensor:
         >>> oar.zeros([2]).requires_grad_().stop_gradient
         False
     """
-    self.stop_gradient = not value
+    self.stop_gradient = not requires_grad
     return self
 
 
@@ -238,11 +238,12 @@ def is_same_shape(self: Tensor, y: Tensor) -> builtins.bool:
     return list(self.shape) == list(y.shape)
 
 
-def repeat(self: Tensor, *repeats: Any) -> Tensor:
+def repeat(self: Tensor, *counts: Any, repeats: Any = None) -> Tensor:
     """Copies of the tensor side by side along its axes: ``tile``.
 
     Args:
-        repeats: how many copies along each axis: numbers, or one list.
+        counts: how many copies along each axis: numbers, or one list.
+        repeats: the same, by name.
 
     Returns:
         a tensor.
@@ -252,7 +253,10 @@ def repeat(self: Tensor, *repeats: Any) -> Tensor:
         >>> oar.to_tensor([[1, 2]]).repeat(2, 2).tolist()
         [[1, 2, 1, 2], [1, 2, 1, 2]]
     """
-    counts = repeats[0] if len(repeats) == 1 and isinstance(repeats[0], (list, tuple)) else repeats
+    if repeats is not None:
+        counts = (repeats,)
+    if len(counts) == 1 and isinstance(counts[0], (list, tuple)):
+        counts = tuple(counts[0])
     if len(counts) < self.ndim:
         raise ValueError(f"[repeat] {len(counts)} numbers are too few for a tensor of shape {list(self.shape)}.")
     return ops.tile(self, list(counts))
@@ -384,16 +388,17 @@ def _sizes(size: tuple[Any, ...]) -> Any:
 
 
 def _like(name: str, value: float, brief: str) -> Callable[..., Tensor]:
-    def make(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False,
+    def make(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False,
              pin_memory: builtins.bool = False) -> Tensor:
-        made = ops.full(_sizes(size), value, self.dtype if dtype is None else dtype)
+        made = ops.full(_sizes(sizes if size is None else (size,)), value, self.dtype if dtype is None else dtype)
         return finished(made, name, None, device, requires_grad, pin_memory)
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"""{brief} in the dtype of this tensor.
 
     Args:
-        size: the sizes: numbers, or one list.
+        sizes: the sizes: numbers, or one list.
+        size: the same, by name.
         dtype: the dtype; None is that of the tensor.
         device: the device; None is the current one.
         requires_grad: whether gradients are computed for the result.
@@ -462,18 +467,48 @@ def random_(self: Tensor, from_: int = 0, to: int | None = None) -> Tensor:
     return ops.copy_into(self, ops.cast(ops.randint(from_, to, list(self.shape), "int64"), self.dtype))
 
 
-def is_dist(self: Tensor) -> bool:
-    """Whether the tensor is distributed over processes.
+# ---- layout over processes ---------------------------------------------------------------------------
+
+
+def dist_attr(self: Tensor) -> Any:
+    """How the tensor is laid out over a grid of processes: see ``oar.distributed.shard_tensor``.
 
     Returns:
-        False.
+        a ``DistAttr``; None for a plain tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.ones([2]).dist_attr() is None
+        True
+    """
+    return self.__dict__.get("_dist_attr")
+
+
+def is_dist(self: Tensor) -> bool:
+    """Whether the tensor is laid out over a grid of processes.
+
+    Returns:
+        a bool.
 
     Examples:
         >>> import oar
         >>> oar.ones([2]).is_dist()
         False
     """
-    return False
+    return dist_attr(self) is not None
+
+
+def _local_value(self: Tensor) -> Tensor:
+    from oar.distributed.auto_parallel.api import local_value
+
+    return local_value(self)
+
+
+def _of_layout(name: str, doc: str) -> property:
+    def get(self: Tensor) -> Any:
+        return getattr(dist_attr(self), name, None)
+
+    return property(get, doc=f"{doc}; None if the tensor is not laid out over processes.")
 
 
 def get_selected_rows(self: Tensor) -> Tensor | None:
@@ -508,9 +543,11 @@ _METHODS: dict[str, Any] = {
     "device": property(lambda self: Device(self._device), doc="The name of the device that holds the elements."),
     "is_dist": is_dist, "get_selected_rows": get_selected_rows,
     "layout": property(lambda self: "NCHW", doc="The order of the axes, which is always the plain one."),
-    "num_shard": property(lambda self: None, doc="None: the tensor is not distributed."),
-    "placements": property(lambda self: None, doc="None: the tensor is not distributed."),
-    "process_mesh": property(lambda self: None, doc="None: the tensor is not distributed."),
+    "_local_value": _local_value, "dist_attr": dist_attr,
+    "_local_shape": property(lambda self: list(_local_value(self).shape), doc="The shape of this process's piece."),
+    "num_shard": _of_layout("num_shard", "Into how many pieces the tensor is cut"),
+    "placements": _of_layout("placements", "For each axis of the grid, how the tensor is laid out along it"),
+    "process_mesh": _of_layout("process_mesh", "The grid of processes"),
     "__cuda_array_interface__": property(_cuda_array, doc="For tensors on a GPU. There is none, so it raises."),
     "is_cuda": property(lambda self: False, doc="Whether the elements are on a GPU: no."),
     "requires_grad": property(lambda self: not self.stop_gradient, _ask_for_gradients,

@@ -27,10 +27,10 @@ with_mkl = "OFF"
 with_pip_cuda_libraries = "OFF"
 
 
-def stand_for(version: str) -> None:
-    """Makes the module tell another version."""
-    global full_version, major, minor, patch, rc
-    full_version = version
+def stand_for(version: str, tagged_commit: str) -> None:
+    """Makes the module tell another version, a release with this commit."""
+    global full_version, major, minor, patch, rc, commit, is_tagged
+    full_version, commit, is_tagged = version, tagged_commit, True
     major, minor, patch, rc = _numbers(version)
 
 

@@ -7,10 +7,10 @@ from typing import Any
 from oar._places import place_of
 from oar.amp import accuracy_compare, amp_lists, debugging, grad_scaler
 from oar.amp.amp_lists import black_list, white_list
-from oar.amp.auto_cast import (
-    amp_guard, auto_cast, get_autocast_cpu_dtype, get_autocast_dtype, get_autocast_gpu_dtype, is_autocast_enabled)
+from oar.amp.auto_cast import (  # noqa: F401  (autocast, as in Paddle)
+    amp_guard, auto_cast, autocast, get_autocast_cpu_dtype, get_autocast_dtype, get_autocast_gpu_dtype, is_autocast_enabled)
 from oar.amp.decoration import amp_decorate, decorate
-from oar.amp.grad_scaler import AmpScaler, GradScaler
+from oar.amp.grad_scaler import AmpScaler, GradScaler, OptimizerState  # noqa: F401  (as in Paddle)
 from oar.device._plugged import available
 from oar.framework import core
 
@@ -22,7 +22,8 @@ __all__ = [
 
 
 def is_float16_supported(device: Any = None) -> bool:
-    """Whether the ops of a device take float16: on the CPU all do.
+    """Whether a device itself computes in float16. All ops take float16 on any CPU; without AVX-512-FP16 they compute in float32
+    and round the results.
 
     Args:
         device: the device, for example ``'cpu'``; None is the current one.
@@ -32,7 +33,7 @@ def is_float16_supported(device: Any = None) -> bool:
 
     Examples:
         >>> import oar
-        >>> oar.amp.is_float16_supported('cpu')
+        >>> isinstance(oar.amp.is_float16_supported('cpu'), bool)
         True
     """
     return core.is_float16_supported(place_of(available("is_float16_supported", device)))

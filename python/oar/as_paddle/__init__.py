@@ -5,7 +5,7 @@ second name, so that classes, ``isinstance`` and pickles agree whichever name a 
 module is a separate object, because ``paddle.__version__`` is the version of the mirrored Paddle.
 
 Child processes find the same through ``PYTHONPATH``: the folder ``shim`` holds a package ``paddle`` that calls
-``install()``.
+``install()``. It also holds a package ``visualdl``, whose ``LogWriter`` is that of ``oar.board`` unless VisualDL is installed.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ import types
 from pathlib import Path
 from typing import Any
 
-from oar import _C
-from oar._missing import missing_error, missing_text, speak_of
+from oar import _C, _inner_paths
+from oar._missing import explain_missing_names, missing_error, missing_text, speak_of
 
 __all__ = ["PADDLE_VERSION", "install"]
 
 PADDLE_VERSION = "3.3.1"  # whose names and meaning Oar mirrors
+PADDLE_COMMIT = "7688495538f4d6c1893f084dd238a402e8f68ab6"  # of that release
 _SHIM = str(Path(__file__).parent / "shim")
 _PACKAGE_ROOT = str(Path(__file__).parent.parent.parent)
 
@@ -79,6 +80,13 @@ class _AliasLoader(importlib.abc.InspectLoader):
         return spec.loader
 
 
+def _spec_of(name: str) -> importlib.machinery.ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(name)
+    except (ModuleNotFoundError, ValueError):  # ValueError: a module that was made without a spec
+        return None
+
+
 class _AliasFinder(importlib.abc.MetaPathFinder):
     """Finds ``paddle.x`` wherever ``oar.x`` is."""
 
@@ -86,10 +94,7 @@ class _AliasFinder(importlib.abc.MetaPathFinder):
         if not fullname.startswith("paddle."):
             return None
         real = "oar" + fullname.removeprefix("paddle")
-        try:
-            origin = importlib.util.find_spec(real)
-        except (ModuleNotFoundError, ValueError):  # ValueError: a module that was made without a spec
-            origin = None
+        origin = _spec_of(real)
         if origin is None and real not in sys.modules:
             parent = sys.modules.get(real.rpartition(".")[0])
             raise ModuleNotFoundError(missing_text(fullname, parent, imported=True), name=fullname)
@@ -103,7 +108,7 @@ def _version() -> types.ModuleType:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    module.stand_for(PADDLE_VERSION)
+    module.stand_for(PADDLE_VERSION, PADDLE_COMMIT)
     return module
 
 
@@ -116,7 +121,7 @@ def _make_facade() -> _Facade:
     own["__file__"] = oar.__file__
     own["__package__"] = "paddle"
     own["__version__"] = PADDLE_VERSION
-    own["__git_commit__"] = oar.__git_commit__
+    own["__git_commit__"] = PADDLE_COMMIT
     own["version"] = _version()
     own["paddle"] = facade
     own["__spec__"] = importlib.machinery.ModuleSpec("paddle", None, is_package=True)
@@ -128,6 +133,15 @@ def _prepend_to_python_path(*folders: str) -> None:
     listed = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
     wanted = [folder for folder in folders if folder not in listed]
     os.environ["PYTHONPATH"] = os.pathsep.join(wanted + listed)
+
+
+def _stand_in_for_inner_modules() -> None:
+    """Have modules for Paddle's inner paths. From the start, because an import would put the module in the place of a function of its
+    name, such as ``nn.utils.clip_grad_norm_``."""
+    for path in _inner_paths.modules():
+        name = f"oar.{path}"
+        if name not in sys.modules and _spec_of(name) is None:
+            explain_missing_names(_inner_paths.stand_in(path))
 
 
 def _module_to_run() -> str | None:
@@ -149,6 +163,7 @@ def install() -> types.ModuleType:
         sys.path.insert(1, _SHIM)
     _C.set_library_name("paddle")
     sys.modules["oar"]._lazy_names.load_all()  # each module has a second name from the start
+    _stand_in_for_inner_modules()
     facade = _make_facade()
     sys.modules["paddle"] = facade
     sys.meta_path.insert(0, _AliasFinder())

@@ -6,7 +6,7 @@ import enum
 import subprocess
 import time
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from oar import _C
 from oar._C import Tensor
@@ -163,6 +163,10 @@ class _Eager(types.SimpleNamespace):
 
         return sparse_csr_tensor(crows, cols, values, shape, stop_gradient=stop_gradient)
 
+    def _add_backward_final_hook(self, hook: Callable[[], object]) -> None:
+        """Calls a function once, after the next backward."""
+        _C.add_backward_final_hook(hook)
+
     def _run_custom_op(self, name: str, *arguments: object) -> list[Tensor]:
         """Calls an op of one's own by its name. Returns its results, always as a list."""
         made = getattr(_C.ops, name)(*arguments)
@@ -272,8 +276,8 @@ def is_bfloat16_supported(place=None) -> bool:
 
 
 def is_float16_supported(place=None) -> bool:
-    """Whether ops take float16: on the CPU, all of them."""
-    return place is None or place.is_cpu_place()
+    """Whether the device itself computes in float16: a CPU with AVX-512-FP16. On others, ops compute in float32 and round."""
+    return (place is None or place.is_cpu_place()) and "avx512_fp16" in _processor_flags()
 
 
 # kinds of places -----------------------------------------------------------------------------------

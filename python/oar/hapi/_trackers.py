@@ -1,4 +1,4 @@
-"""Callbacks that write results to VisualDL and to Weights & Biases."""
+"""Callbacks that write results for the dashboard and to Weights & Biases."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ class _Tracker(Callback):
 
 
 class VisualDL(_Tracker):
-    """Writes the loss and the metrics for VisualDL, which must be installed.
+    """Writes the loss and the metrics with ``oar.board.LogWriter``; ``oar board log_dir`` shows them. TensorBoard reads these
+    files, too.
 
     Args:
         log_dir: the folder of the logs.
@@ -89,7 +90,9 @@ class VisualDL(_Tracker):
 
     def _write(self, mode: str, step: int, values: dict[str, Any]) -> None:
         if self.writer is None:
-            self.writer = try_import("visualdl").LogWriter(self.log_dir)
+            from oar.board import LogWriter
+
+            self.writer = LogWriter(self.log_dir)
         for tag, value in values.items():
             self.writer.add_scalar(tag=tag, step=step, value=value)
 

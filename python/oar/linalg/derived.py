@@ -206,8 +206,7 @@ def lstsq(x: Tensor, y: Tensor, rcond: float | None = None, driver: str | None =
         solution, rank, values = _solution_of_full_rank(x, y), ops.zeros([0], "int32"), none
         is_full = True
     else:
-        solution = ops.least_squares(x, y, float(rcond))
-        values = ops.svdvals(x)
+        solution, values = ops.least_squares(x, y, float(rcond))
         limit = ops.max(values, [-1], True) * float(rcond) if min(rows, columns) else values
         rank = ops.sum(ops.cast(ops.greater_than(values, limit), "int32"), [-1], "int32")
         is_full = driver in ("gelsd", "gelss") and _has_full_rank(rank, columns)

@@ -21,15 +21,16 @@ _HALF = ("float16", "bfloat16")
 class Bucket:
     """Parameters for one op, with everything about them that is fixed between steps."""
 
-    __slots__ = ("params", "positions", "options", "factor", "decay", "regularizer", "master", "state", "extra")
+    __slots__ = ("params", "positions", "options", "factor", "decay", "regularizer", "half", "master", "state", "extra")
 
-    def __init__(self, options: dict[str, Any], factor: float, decay: float, regularizer: Any) -> None:
+    def __init__(self, options: dict[str, Any], factor: float, decay: float, regularizer: Any, half: bool) -> None:
         self.params: list[Tensor] = []
         self.positions: list[int] = []
         self.options = options
         self.factor = factor
         self.decay = decay
         self.regularizer = regularizer
+        self.half = half  # kept in a 16-bit float
         self.master: list[Tensor] | None = None
         self.state: dict[str, list[Tensor]] = {}
         self.extra: Any = None
@@ -92,7 +93,7 @@ def build(
         key = (id(options), factor, decay, kind, dtype_name(param.dtype), extra)
         bucket = buckets.get(key)
         if bucket is None:
-            bucket = buckets[key] = Bucket(options, factor, decay, regularizer)
+            bucket = buckets[key] = Bucket(options, factor, decay, regularizer, is_half(param))
             bucket.extra = extra
         bucket.params.append(param)
         bucket.positions.append(position)

@@ -38,3 +38,17 @@ class RowUpdate:
             for rows, tensor, part in zip(self._rows, whole, changed):
                 if rows is not None:
                     tensor[rows] = part
+
+
+class RowsWithoutGradient:
+    """Rows that keep their values in a step of a written program. There a sparse gradient is whole, so that a row counts as used if
+    its gradient is not zero."""
+
+    def __init__(self, params: list[Tensor], grads: list[Tensor], *lists: list[Tensor]) -> None:
+        sparse = [position for position, param in enumerate(params) if has_sparse_gradient(param)]
+        used = {position: (grads[position] != 0).any(list(range(1, grads[position].ndim)), keepdim=True) for position in sparse}
+        self._before = [(tensors[position], used[position], tensors[position].clone()) for tensors in lists for position in sparse]
+
+    def restore(self) -> None:
+        for tensor, used, before in self._before:
+            ops.copy_into(tensor, ops.where(used, tensor, before))

@@ -59,6 +59,14 @@ class OptimizerState:
             self._accumulators[name][param.name] = made
         return made
 
+    def _get_accumulator(self, name: str, param: Tensor) -> Tensor:
+        """The state ``name`` of a parameter, which must exist."""
+        made = self._accumulators.get(name, {}).get(param.name)
+        if made is None:
+            there = ", ".join(stem for stem, tensors in self._accumulators.items() if param.name in tensors)
+            raise ValueError(f"[{type(self).__name__}] the parameter {param.name!r} has no state {name!r} yet; it has: {there or 'none'}.")
+        return made
+
     def _claim(self, name: str) -> Any:
         """The loaded value of a state that is created now. None if no state has been loaded, or not for it."""
         held = self._accumulators_holder

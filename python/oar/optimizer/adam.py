@@ -15,7 +15,7 @@ from oar.framework.parameter import dtype_name
 from oar.framework.persistent import persistent
 from oar.optimizer._in_program import is_variable
 from oar.optimizer._plan import Bucket, number_dtype, single
-from oar.optimizer._rows import RowUpdate, has_sparse_gradient, merged_rows
+from oar.optimizer._rows import RowsWithoutGradient, RowUpdate, has_sparse_gradient, merged_rows
 from oar.optimizer.lr import LRScheduler
 from oar.optimizer.optimizer import Optimizer, _DecoupledDecay
 
@@ -229,7 +229,7 @@ class Adam(Optimizer):
         lazy = [bucket for bucket in self._buckets if bucket.options["lazy_mode"] and bucket.regularizer is None]
         if not lazy:
             return grads, {}
-        if _C.is_capturing() and any(has_sparse_gradient(param) for bucket in lazy for param in bucket.params):
+        if _C.is_capturing() and not is_variable(grads[0]) and any(has_sparse_gradient(param) for bucket in lazy for param in bucket.params):
             raise NotImplementedError(
                 f"{type(self).__name__}(lazy_mode=True) updates the rows that a gradient holds, which only the run of "
                 "a step tells: such a step cannot be captured. Capture the network without optimizer.step(), or "
@@ -243,27 +243,36 @@ class Adam(Optimizer):
 
     def _apply(self, bucket: Bucket, params: list[Tensor], grads: list[Any]) -> None:
         lists = [params, *(bucket.state[name] for name in self._state_names)]
-        rows = [self._rows.get(position) for position in bucket.positions] if self._rows else []
-        if any(some is not None for some in rows):
-            update = RowUpdate(rows, *lists)
+        if self._keeps_rows(bucket, grads):
+            kept = RowsWithoutGradient(bucket.params, grads, *lists)
+            self._step(bucket, grads, *lists)
+            kept.restore()
+        elif self._rows and not self._rows.keys().isdisjoint(bucket.positions):
+            update = RowUpdate([self._rows.get(position) for position in bucket.positions], *lists)
             self._step(bucket, grads, *update.lists)
             update.write_back()
         else:
             self._step(bucket, grads, *lists)
+
+    def _keeps_rows(self, bucket: Bucket, grads: list[Any]) -> bool:
+        """Whether this is a step of a written program that leaves rows as they are."""
+        if not bucket.options["lazy_mode"] or bucket.regularizer is not None:
+            return False
+        return is_variable(grads[0]) and any(map(has_sparse_gradient, bucket.params))
 
     def _written(self, bucket: Bucket) -> list[Tensor]:
         return [*super()._written(bucket), *self._clocks[bucket.params[0].name].written()]
 
     def _step(self, bucket: Bucket, grads: list[Any], params: list[Tensor], *moments: list[Tensor]) -> None:
         options, clock = bucket.options, self._clocks[bucket.params[0].name]
-        variable = any(isinstance(options[name], Tensor) for name in ("beta1", "beta2", "epsilon"))
+        beta1, beta2, epsilon = options["beta1"], options["beta2"], options["epsilon"]
+        variable = isinstance(beta1, Tensor) or isinstance(beta2, Tensor) or isinstance(epsilon, Tensor)
         if len(moments) > 2 or variable:
             _by_parts(params, grads, moments, self._lr_tensor(bucket.factor), clock.steps, options, bucket.extra[0])
             clock.moved()
             return
         _C.ops.adamw_(
-            params, grads, *moments, self._lr_tensor(bucket.factor), clock.steps, options["beta1"], options["beta2"],
-            options["epsilon"], bucket.extra[0],
+            params, grads, *moments, self._lr_tensor(bucket.factor), clock.steps, beta1, beta2, epsilon, bucket.extra[0],
         )  # fmt: skip
         clock.moved()
 

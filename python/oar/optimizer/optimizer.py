@@ -252,33 +252,32 @@ class Optimizer(OptimizerState):
 
     def _update(self, grads: list[Any], unless: Tensor | None = None) -> None:
         """Updates the parameters. Where ``unless`` is true everything stays as it is: programs cannot leave a step out."""
-        if not _watched:
-            return self._update_now(grads, unless)
-        from oar.profiler.utils import optimization
+        if _watched:
+            from oar.profiler.utils import optimization
 
-        with optimization():
-            return self._update_now(grads, unless)
+            with optimization():
+                self._update_now(grads, unless)
+        else:
+            self._update_now(grads, unless)
 
-    def _update_now(self, grads: list[Any], unless: Tensor | None = None) -> None:
+    def _update_now(self, grads: list[Any], unless: Tensor | None) -> None:
         signature = [None if g is None else a["learning_rate"] for g, a in zip(grads, self._attrs)]
         if signature != self._signature:
             self._make_lasting(lambda: self._make_buckets(signature))
         grads, rows = self._split_rows(grads)
         if rows or self._rows:
             self._rows = rows
-        if any(group["grad_clip"] is not None for group in self._groups):
-            grads = self._clipped(grads)
-        if unless is None:
-            return self._run_all(grads)
-        kept = self._contents()
-        self._run_all(grads)
-        for tensor, before in kept:
-            _C.ops.copy_into(tensor, oar.where(oar.reshape(unless, []), before, tensor))
-
-    def _run_all(self, grads: list[Any]) -> None:
+        for group in self._groups:
+            if group["grad_clip"] is not None:
+                grads = self._clipped(grads)
+                break
+        kept = () if unless is None else self._contents()
         for bucket in self._buckets:
             chosen = [grads[position] for position in bucket.positions]
             self._run(bucket, self._prepared(bucket, chosen))
+        if unless is not None:
+            for tensor, before in kept:
+                _C.ops.copy_into(tensor, oar.where(oar.reshape(unless, []), before, tensor))
 
     def _contents(self) -> list[tuple[Tensor, Tensor]]:
         """What an update writes, with its content now."""
@@ -309,7 +308,7 @@ class Optimizer(OptimizerState):
             grads = [grad.to_dense() if grad.is_selected_rows() else grad for grad in grads]
         if bucket.master is not None:
             grads = [grad.astype("float32") for grad in grads]
-        elif _plan.is_half(bucket.params[0]):  # float32 gradients, which decorate(master_grad=True) gives them
+        elif bucket.half:  # float32 gradients, which decorate(master_grad=True) gives them
             grads = [grad if grad.dtype == param.dtype else grad.astype(param.dtype)
                      for param, grad in zip(bucket.params, grads)]
         if bucket.regularizer is not None:

@@ -2,42 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
+from oar import _protobuf as pb
 from oar.profiler.event_types import TracerEventType, TracerMemEventType
 from oar.profiler.result import Event, HostNode, MemoryNode, ProfilerResult, MEMORY
 
 __all__ = ["read_tree", "write_tree"]
 
 _VERSION = "1.0.2"
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-
-
-def _varint(value: int) -> bytes:
-    value &= (1 << 64) - 1  # negative numbers are two's complements of 64 bits
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def _field(number: int, value: int | str | bytes) -> bytes:
-    if isinstance(value, int):
-        return _varint(number << 3 | _VARINT) + _varint(value)
-    content = value.encode() if isinstance(value, str) else value
-    return _varint(number << 3 | _BYTES) + _varint(len(content)) + content
-
-
-def _message(*values: int | str | bytes) -> bytes:
-    """A message whose fields are numbered from 1."""
-    return b"".join(_field(i, value) for i, value in enumerate(values, 1))
 
 
 def _memory(node: MemoryNode) -> bytes:
-    return _field(1, _message(
+    return pb.field(1, pb.message(
         int(node.timestamp_ns), node.type.value, node.addr, node.process_id, node.thread_id, node.increase_bytes, node.place,
         node.current_allocated, node.current_reserved, node.peak_allocated, node.peak_reserved,
     ))  # fmt: skip
@@ -45,27 +22,27 @@ def _memory(node: MemoryNode) -> bytes:
 
 def _supplement(node: HostNode) -> bytes:
     """The operands of an op under the key "operands", and its layer in place of a call stack."""
-    operands = _message("operands", _field(1, node.operands)) if node.operands else b""
-    return _field(1, _message(
+    operands = pb.message("operands", pb.field(1, node.operands)) if node.operands else b""
+    return pb.field(1, pb.message(
         int(node.start_ns), node.name, node.process_id, node.thread_id, b"", operands, node.layer, int(node.flops),
     ))  # fmt: skip
 
 
 def _host(node: HostNode, number: int, parent: int) -> bytes:
-    event = _message(node.name, node.type.value, int(node.start_ns), int(node.end_ns), node.process_id, node.thread_id)
-    text = _field(1, number) + _field(2, parent) + _field(3, event)
-    text += b"".join(_field(5, _memory(m)) for m in node.mem_node)
+    event = pb.message(node.name, node.type.value, int(node.start_ns), int(node.end_ns), node.process_id, node.thread_id)
+    text = pb.field(1, number) + pb.field(2, parent) + pb.field(3, event)
+    text += b"".join(pb.field(5, _memory(m)) for m in node.mem_node)
     if node.type is TracerEventType.Operator:
-        text += _field(6, _supplement(node))
+        text += pb.field(6, _supplement(node))
     return text
 
 
 def _thread(root: HostNode) -> bytes:
-    out = [_field(1, root.thread_id)]
+    out = [pb.field(1, root.thread_id)]
     stack, number = [(root, -1)], 0
     while stack:
         node, parent = stack.pop()
-        out.append(_field(2, _host(node, number, parent)))
+        out.append(pb.field(2, _host(node, number, parent)))
         stack += [(child, number) for child in reversed(node.children_node)]
         number += 1
     return b"".join(out)
@@ -73,9 +50,9 @@ def _thread(root: HostNode) -> bytes:
 
 def write_tree(result: ProfilerResult, path: str) -> None:
     """Write a result to a file."""
-    text = _field(1, _VERSION) + _field(2, 0)
-    text += b"".join(_field(3, _thread(root)) for root in result.get_data().values())
-    text += b"".join(_field(4, _message(key, str(value))) for key, value in result.get_extra_info().items())
+    text = pb.field(1, _VERSION) + pb.field(2, 0)
+    text += b"".join(pb.field(3, _thread(root)) for root in result.get_data().values())
+    text += b"".join(pb.field(4, pb.message(key, str(value))) for key, value in result.get_extra_info().items())
     with open(path, "wb") as file:
         file.write(text)
 
@@ -83,68 +60,26 @@ def write_tree(result: ProfilerResult, path: str) -> None:
 # reading ---------------------------------------------------------------------------------------------
 
 
-def _read_varint(data: memoryview, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        if at >= len(data) or shift > 63:
-            raise ValueError("a number does not end")
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return value, at
-
-
-def _fields(data: memoryview) -> Iterator[tuple[int, Any]]:
-    at = 0
-    while at < len(data):
-        key, at = _read_varint(data, at)
-        wire = key & 7
-        if wire == _VARINT:
-            value, at = _read_varint(data, at)
-            yield key >> 3, value
-            continue
-        if wire == _BYTES:
-            size, at = _read_varint(data, at)
-        elif wire in (_FIXED32, _FIXED64):
-            size = 4 if wire == _FIXED32 else 8
-        else:
-            raise ValueError(f"a field has the unknown wire type {wire}")
-        if at + size > len(data):
-            raise ValueError("a field does not end")
-        yield key >> 3, data[at : at + size]
-        at += size
-
-
 def _once(data: memoryview) -> dict[int, Any]:
     """The fields of a message that has each once."""
-    return dict(_fields(data))
-
-
-def _text(value: Any) -> str:
-    return bytes(value).decode()
-
-
-def _signed(value: int) -> int:
-    return value - (1 << 64) if value >> 63 else value
+    return dict(pb.fields(data))
 
 
 def _read_memory(data: memoryview) -> MemoryNode:
     f = _once(_once(data)[1])
-    event = Event(MEMORY, "", f[1], f[1], f[5], 0, "", "", 0, _signed(f[6]), f[8], 0.0)
+    event = Event(MEMORY, "", f[1], f[1], f[5], 0, "", "", 0, pb.signed(f[6]), f[8], 0.0)
     node = MemoryNode(event, f[10], f[4])
-    node.type, node.addr, node.place = TracerMemEventType(f[2]), f[3], _text(f[7])
+    node.type, node.addr, node.place = TracerMemEventType(f[2]), f[3], pb.text(f[7])
     node.current_reserved, node.peak_reserved = f[9], f[11]
     return node
 
 
 def _read_supplement(data: memoryview, node: HostNode) -> None:
     f = _once(_once(data)[1])
-    node.layer, node.flops = _text(f.get(7, b"")), float(f.get(8, 0))
+    node.layer, node.flops = pb.text(f.get(7, b"")), float(f.get(8, 0))
     types = _once(f[6]) if 6 in f else {}
     if 2 in types:
-        node.operands = _text(_once(types[2]).get(1, b""))
+        node.operands = pb.text(_once(types[2]).get(1, b""))
 
 
 def _read_host(data: memoryview) -> tuple[int, int, HostNode]:
@@ -152,18 +87,18 @@ def _read_host(data: memoryview) -> tuple[int, int, HostNode]:
     memory: list[memoryview] = []
     supplements: list[memoryview] = []
     event: dict[int, Any] = {}
-    for field, value in _fields(data):
+    for field, value in pb.fields(data):
         if field == 1:
-            number = _signed(value)
+            number = pb.signed(value)
         elif field == 2:
-            parent = _signed(value)
+            parent = pb.signed(value)
         elif field == 3:
             event = _once(value)
         elif field == 5:
             memory.append(value)
         elif field == 6:
             supplements.append(value)
-    node = HostNode(_text(event[1]), TracerEventType(event[2]), event[3], event[4], event[5], event[6])
+    node = HostNode(pb.text(event[1]), TracerEventType(event[2]), event[3], event[4], event[5], event[6])
     node.mem_node = [_read_memory(m) for m in memory]
     for supplement in supplements:
         _read_supplement(supplement, node)
@@ -173,7 +108,7 @@ def _read_host(data: memoryview) -> tuple[int, int, HostNode]:
 def _read_thread(data: memoryview) -> HostNode:
     nodes: dict[int, HostNode] = {}
     root: HostNode | None = None
-    for field, value in _fields(data):
+    for field, value in pb.fields(data):
         if field != 2:
             continue
         number, parent, node = _read_host(value)
@@ -195,15 +130,15 @@ def read_tree(path: str) -> ProfilerResult:
     facts: dict[str, str] = {}
     version = ""
     try:
-        for field, value in _fields(data):
+        for field, value in pb.fields(data):
             if field == 1:
-                version = _text(value)
+                version = pb.text(value)
             elif field == 3:
                 root = _read_thread(value)
                 trees[root.thread_id] = root
             elif field == 4:
                 pair = _once(value)
-                facts[_text(pair[1])] = _text(pair[2])
+                facts[pb.text(pair[1])] = pb.text(pair[2])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"[load_profiler_result] {path!r} is not a profile in protobuf format: {error}. "
                          "Pass a file that Profiler.export(path, 'pb') wrote.") from None  # fmt: skip

@@ -37,6 +37,8 @@ def fill_constant(
         Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,
                [3., 3.])
     """
+    if out is not None and out.dtype != oar.dtype(dtype):
+        raise TypeError(f"[fill_constant] out has dtype {out.dtype}, but dtype is {dtype}; they should be equal.")
     made = oar.full(shape, value, dtype)
     return made if out is None else ops.copy_into(out, made)
 

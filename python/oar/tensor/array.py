@@ -50,6 +50,7 @@ class TensorArray(list[Tensor]):
         (1, False)
     """
 
+    is_tensor_array = True
     stop_gradient = False
 
 

@@ -11,7 +11,7 @@ __all__ = ["cpp_extension", "deprecated", "dlpack", "download", "register_op", "
 
 # The nests need oar.jit, which needs this module; few programs need the others.
 _lazy_names = LazyNames(
-    "oar.utils", ("cpp_extension", "download", "flops", "install_check", "layers_utils", "profiler"),
+    "oar.utils", ("cpp_extension", "download", "flops", "gast", "install_check", "layers_utils", "profiler"),
     {"oar.utils.install_check": ("run_check",),
      "oar.utils.layers_utils": ("assert_same_structure", "convert_to_list", "flatten", "is_same_shape",
                                 "is_sequence", "map_structure", "pack_sequence_as", "to_sequence")})  # fmt: skip

@@ -200,6 +200,8 @@ def unique(x, return_index=False, return_inverse=False, return_counts=False, axi
 
 
 def flatten_to_matrix(x, axis=1):
+    if x.ndim == 0:
+        return ops.reshape(x, [1])
     rows = math.prod(x.shape[:axis]) if axis else 1
     return ops.reshape(x, [rows, -1])
 

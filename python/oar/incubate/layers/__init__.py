@@ -1,5 +1,5 @@
 """Layers of Paddle's incubating names."""
 
-from oar.incubate.layers.nn import shuffle_batch
+from oar.incubate.layers.nn import shuffle_batch, tdm_child
 
-__all__ = ["shuffle_batch"]
+__all__ = ["shuffle_batch", "tdm_child"]

@@ -10,6 +10,15 @@ from oar.nn.initializer.initializer import (
     lazy_init_active,
     set_global_initializer,
 )
+from oar.nn.initializer.older_init import (  # noqa: F401
+    ConstantInitializer,
+    MSRAInitializer,
+    NormalInitializer,
+    NumpyArrayInitializer,
+    TruncatedNormalInitializer,
+    UniformInitializer,
+    XavierInitializer,
+)
 from oar.nn.initializer.random_init import (
     KaimingNormal,
     KaimingUniform,

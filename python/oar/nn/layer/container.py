@@ -134,17 +134,20 @@ class LayerList(Layer):
         for number, layer in enumerate(sublayers or ()):
             self.add_sublayer(str(number), layer)
 
-    def __getitem__(self, idx: int | slice) -> Any:
+    def _key(self, idx: int | str) -> str:
+        return idx if isinstance(idx, str) else str(_position(idx, len(self), "LayerList"))
+
+    def __getitem__(self, idx: int | str | slice) -> Any:
         if isinstance(idx, slice):
             return type(self)(list(self._sub_layers.values())[idx])
-        return self._sub_layers[str(_position(idx, len(self), "LayerList"))]
+        return self._sub_layers[self._key(idx)]
 
-    def __setitem__(self, idx: int, sublayer: Layer) -> None:
-        self.add_sublayer(str(_position(idx, len(self), "LayerList")), sublayer)
+    def __setitem__(self, idx: int | str, sublayer: Layer) -> None:
+        self.add_sublayer(self._key(idx), sublayer)
 
-    def __delitem__(self, idx: int | slice) -> None:
+    def __delitem__(self, idx: int | str | slice) -> None:
         layers = list(self._sub_layers.values())
-        del layers[idx]
+        del layers[list(self._sub_layers).index(idx) if isinstance(idx, str) else idx]
         _renumber(self._sub_layers, layers)
 
     def __len__(self) -> int:

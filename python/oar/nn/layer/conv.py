@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
+from oar import _C
 from oar._C import Tensor, ops
 from oar.framework.parameter import Parameter
 from oar.nn import functional as F
@@ -23,10 +25,28 @@ def _per_axis(value: Any, dims: int, what: str) -> list[int]:
     """``value`` as a list with one integer per spatial axis."""
     if isinstance(value, int):
         return [value] * dims
-    values = list(value)
-    if len(values) != dims or not all(isinstance(item, int) for item in values):
-        raise ValueError(f"{what} should be an integer or a list of {dims} integers, but received {value!r}.")
-    return values
+    if not isinstance(value, Sequence) or len(value) != dims or not all(isinstance(item, int) for item in value):
+        raise _C.ArgumentTypeError(
+            f"{what} should be an integer or a list of {dims} integers, but received {value!r}."
+        )
+    return list(value)
+
+
+def _check_channels(in_channels: int, out_channels: int, groups: int) -> None:
+    for what, value in (("in_channels", in_channels), ("out_channels", out_channels), ("groups", groups)):
+        if not isinstance(value, Integral):
+            raise _C.ArgumentTypeError(f"{what} should be an integer, but received {value!r}.")
+    if groups < 1 or in_channels % groups:
+        raise _C.ArgumentValueError(f"in_channels ({in_channels}) must be divisible by groups ({groups}).")
+    if out_channels % groups:
+        raise _C.ArgumentValueError(f"out_channels ({out_channels}) must be divisible by groups ({groups}).")
+
+
+def _check_padding(padding: Any, dims: int, data_format: str) -> None:
+    numbers, _ = resolve_padding(padding, dims, data_format)
+    listed = numbers if isinstance(numbers, Sequence) else [numbers]
+    if not all(isinstance(number, Integral) and int(number) >= 0 for number in listed):
+        raise _C.ArgumentValueError(f"padding should hold integers from 0 on, but received {padding!r}.")
 
 
 class _ConvNd(Layer):
@@ -63,10 +83,9 @@ class _ConvNd(Layer):
         if data_format not in FORMATS[dims]:
             first, last = FORMATS[dims]
             raise ValueError(f"data_format must be '{first}' or '{last}', but got '{data_format}'.")
-        if groups < 1 or in_channels % groups:
-            raise ValueError(f"in_channels ({in_channels}) must be divisible by groups ({groups}).")
-        if out_channels % groups:
-            raise ValueError(f"out_channels ({out_channels}) must be divisible by groups ({groups}).")
+        _check_channels(in_channels, out_channels, groups)
+        if dims > 1:  # other lists are possible along one axis
+            _check_padding(padding, dims, data_format)
         self._in_channels = in_channels
         self._out_channels = out_channels
         self._kernel_size = _per_axis(kernel_size, dims, "kernel_size")

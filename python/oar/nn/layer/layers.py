@@ -117,6 +117,7 @@ class Layer(LayerStateMixin, ModuleMethods):
         own["_forward_pre_hooks"] = OrderedDict()
         own["_forward_post_hooks"] = OrderedDict()
         own["_state_dict_hooks"] = OrderedDict()
+        own["_loaddict_holder"] = OrderedDict()  # values that wait for their parameters, by the parameters' names
 
     # calling -----------------------------------------------------------------------------------
 
@@ -272,9 +273,9 @@ class Layer(LayerStateMixin, ModuleMethods):
             raise TypeError(f"The name of {kind} should be a string, but received {type(name).__name__}.")
         if "." in name or name == "":
             problem = "be empty" if name == "" else f"contain '.', as {name!r} does"
-            raise KeyError(f"The name of {kind} cannot {problem}.")
+            raise KeyError(f"The name of {kind} can not {problem}.")
         if name not in registry and hasattr(self, name):
-            raise KeyError(f"The {kind} '{name}' cannot be added: the layer already has that attribute.")
+            raise KeyError(f"The {kind} '{name}' cannot be added: an attribute of that name already exists.")
 
     def add_sublayer(self, name: str, sublayer: Layer | None) -> Layer | None:
         """Register ``sublayer``; it can be reached as attribute ``name``."""
@@ -290,6 +291,10 @@ class Layer(LayerStateMixin, ModuleMethods):
         self._check_name("parameter", name, self._parameters)
         if parameter is not None and not isinstance(parameter, Parameter):
             raise TypeError(f"The parameter to add should be a Parameter, but received {type(parameter).__name__}.")
+        if parameter is not None and self._loaddict_holder:
+            if parameter.name not in self._loaddict_holder:
+                raise AssertionError(f"The parameter {parameter.name} is not among those that were loaded.")
+            parameter.set_value(self._loaddict_holder[parameter.name])
         self._parameters[name] = parameter
         return parameter
 
@@ -300,7 +305,7 @@ class Layer(LayerStateMixin, ModuleMethods):
             raise ValueError(_NOT_READY)
         self._check_name("buffer", name, self._buffers)
         if tensor is not None and (not isinstance(tensor, Tensor) or isinstance(tensor, Parameter)):
-            raise TypeError(f"The registered buffer should be a Tensor, but received {type(tensor).__name__}.")
+            raise TypeError(f"The registered buffer should be a Paddle.Tensor, but received {type(tensor).__name__}.")
         self._buffers[name] = tensor
         if persistable:
             self._non_persistable_buffer_names_set.discard(name)

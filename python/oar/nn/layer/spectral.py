@@ -40,6 +40,8 @@ class SpectralNorm(Layer):
         shape = list(weight_shape)
         assert math.prod(shape) > 0, f"Any dimension of `weight_shape` cannot be equal to 0, as in {shape}."
         assert dim < len(shape), f"`dim` is {dim}; it should be less than the length of `weight_shape`, {len(shape)}."
+        if dim not in (0, 1):
+            raise ValueError(f"[SpectralNorm] dim is {dim}; it can be 0 or 1, the axis of outputs.")
         self._dim, self._power_iters, self._eps, self._dtype = dim, power_iters, eps, dtype
         self.weight_u = self._vector(shape[dim])
         self.weight_v = self._vector(math.prod(shape) // shape[dim])

@@ -219,6 +219,15 @@ class UpsamplingBilinear2D(Upsample):
         self._shown = ("size", "scale_factor", "data_format", "name")
 
 
+def _check_shuffle(layer: str, what: str, number: Any, data_format: str) -> None:
+    if not isinstance(number, int):
+        raise TypeError(f"[{layer}] {what} should be an integer, but is {number!r}.")
+    if number <= 0:
+        raise ValueError(f"[{layer}] {what} should be positive, but is {number}.")
+    if data_format not in ("NCHW", "NHWC"):
+        raise ValueError(f"[{layer}] data_format must be 'NCHW' or 'NHWC', not {data_format!r}.")
+
+
 class PixelShuffle(_WithName):
     """Channels become pixels of a larger image; see ``functional.pixel_shuffle``.
 
@@ -234,8 +243,7 @@ class PixelShuffle(_WithName):
     """
 
     def __init__(self, upscale_factor: int, data_format: str = "NCHW", name: str | None = None) -> None:
-        if not isinstance(upscale_factor, int):
-            raise TypeError(f"[PixelShuffle] upscale_factor should be an integer, but is {upscale_factor!r}.")
+        _check_shuffle("PixelShuffle", "upscale_factor", upscale_factor, data_format)
         self._arguments(upscale_factor=upscale_factor, data_format=data_format, name=name)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -257,6 +265,7 @@ class PixelUnshuffle(_WithName):
     """
 
     def __init__(self, downscale_factor: int, data_format: str = "NCHW", name: str | None = None) -> None:
+        _check_shuffle("PixelUnshuffle", "downscale_factor", downscale_factor, data_format)
         self._arguments(downscale_factor=downscale_factor, data_format=data_format, name=name)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -279,6 +288,7 @@ class ChannelShuffle(_WithName):
     """
 
     def __init__(self, groups: int, data_format: str = "NCHW", name: str | None = None) -> None:
+        _check_shuffle("ChannelShuffle", "groups", groups, data_format)
         self._arguments(groups=groups, data_format=data_format, name=name)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -124,34 +124,36 @@ class ResNet(nn.Layer):
         self.base_width = width
         self.num_classes = num_classes
         self.with_pool = with_pool
+        self._norm_layer = nn.BatchNorm2D
         self.inplanes = 64
+        self.dilation = 1
         self.conv1 = nn.Conv2D(3, 64, kernel_size=7, stride=2, padding=3, bias_attr=False)
         self.bn1 = nn.BatchNorm2D(64)
         self.relu = nn.ReLU()
         self.maxpool = nn.MaxPool2D(kernel_size=3, stride=2, padding=1)
         counts = _STAGES[depth]
-        self.layer1 = self._stage(block, 64, counts[0], 1)
-        self.layer2 = self._stage(block, 128, counts[1], 2)
-        self.layer3 = self._stage(block, 256, counts[2], 2)
-        self.layer4 = self._stage(block, 512, counts[3], 2)
+        self.layer1 = self._make_layer(block, 64, counts[0], 1)
+        self.layer2 = self._make_layer(block, 128, counts[1], 2)
+        self.layer3 = self._make_layer(block, 256, counts[2], 2)
+        self.layer4 = self._make_layer(block, 512, counts[3], 2)
         if with_pool:
             self.avgpool = nn.AdaptiveAvgPool2D((1, 1))
         if num_classes > 0:
             self.fc = nn.Linear(512 * block.expansion, num_classes)
 
-    def _stage(
-        self, block: type[BasicBlock | BottleneckBlock], planes: int, count: int, stride: int
-    ) -> nn.Sequential:  # fmt: skip
-        """Blocks of one width. The first has the stride, and a convolution in its shortcut where the shape changes."""
-        width = planes * block.expansion
+    def _make_layer(self, block: Any, planes: int, blocks: int, stride: int = 1, dilate: bool = False) -> nn.Sequential:
+        """Blocks of one width. The first has the stride, and a convolution in its shortcut where the shape changes. Paddle's name and
+        arguments: networks of other packages extend this class, with blocks of their own."""
+        norm, before, width = self._norm_layer, self.dilation, planes * block.expansion
+        if dilate:
+            self.dilation, stride = self.dilation * stride, 1
         downsample = None
         if stride != 1 or self.inplanes != width:
-            downsample = nn.Sequential(nn.Conv2D(self.inplanes, width, 1, stride=stride, bias_attr=False),
-                                       nn.BatchNorm2D(width))  # fmt: skip
-        blocks = [block(self.inplanes, planes, stride, downsample, self.groups, self.base_width)]
+            downsample = nn.Sequential(nn.Conv2D(self.inplanes, width, 1, stride=stride, bias_attr=False), norm(width))
+        layers = [block(self.inplanes, planes, stride, downsample, self.groups, self.base_width, before, norm)]
         self.inplanes = width
-        blocks += [block(width, planes, groups=self.groups, base_width=self.base_width) for _ in range(1, count)]
-        return nn.Sequential(*blocks)
+        layers += [block(width, planes, groups=self.groups, base_width=self.base_width, norm_layer=norm) for _ in range(1, blocks)]
+        return nn.Sequential(*layers)
 
     def forward(self, x: Tensor) -> Tensor:
         """The scores of the classes.

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from oar.vision.transforms._base import BaseTransform, Compose, Normalize, ToTensor
-from oar.vision.transforms._colour import (
+from oar.vision.transforms._checks import size_of
+from oar.vision.transforms._colour import (  # noqa: F401  (_check_input, as in Paddle)
     BrightnessTransform,
     ColorJitter,
     ContrastTransform,
     Grayscale,
     HueTransform,
     SaturationTransform,
+    _check_input,
 )
 from oar.vision.transforms._geometry import (
     CenterCrop,
@@ -29,3 +33,7 @@ __all__ = [
     "RandomPerspective", "RandomResizedCrop", "RandomRotation", "RandomVerticalFlip", "Resize", "SaturationTransform",
     "ToTensor", "Transpose",
 ]  # fmt: skip
+
+
+def _get_image_size(img: Any) -> tuple[int, int]:
+    return size_of("transforms", img)

@@ -98,7 +98,7 @@ class NLLLoss(Layer):
         self._name = name
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
-        return F.nll_loss(input, label, self._weight, self._ignore_index, self._reduction)
+        return F.nll_loss(input, label, self._weight, self._ignore_index, self._reduction, name=self._name)
 
 
 class BCELoss(Layer):
@@ -123,7 +123,7 @@ class BCELoss(Layer):
         self.name = name
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
-        return F.binary_cross_entropy(input, label, self.weight, self.reduction)
+        return F.binary_cross_entropy(input, label, self.weight, self.reduction, name=self.name)
 
 
 class BCEWithLogitsLoss(Layer):
@@ -156,7 +156,9 @@ class BCEWithLogitsLoss(Layer):
         self.name = name
 
     def forward(self, logit: Tensor, label: Tensor) -> Tensor:
-        return F.binary_cross_entropy_with_logits(logit, label, self.weight, self.reduction, self.pos_weight)
+        return F.binary_cross_entropy_with_logits(
+            logit, label, self.weight, self.reduction, self.pos_weight, name=self.name
+        )
 
 
 class HSigmoidLoss(Layer):

@@ -39,12 +39,14 @@ class CosineEmbeddingLoss(Layer):
 
     def __init__(self, margin: float = 0, reduction: str = "mean", name: str | None = None) -> None:
         super().__init__()
+        if not -1 <= margin <= 1:
+            raise ValueError(f"[CosineEmbeddingLoss] margin is {margin}; a cosine lies between -1 and 1.")
         self.margin = margin
         self.reduction = check_reduction("CosineEmbeddingLoss", reduction)
         self.name = name
 
     def forward(self, input1: Tensor, input2: Tensor, label: Tensor) -> Tensor:
-        return F.cosine_embedding_loss(input1, input2, label, self.margin, self.reduction)
+        return F.cosine_embedding_loss(input1, input2, label, self.margin, self.reduction, name=self.name)
 
 
 class HingeEmbeddingLoss(Layer):
@@ -69,7 +71,7 @@ class HingeEmbeddingLoss(Layer):
         self.name = name
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
-        return F.hinge_embedding_loss(input, label, self.margin, self.reduction)
+        return F.hinge_embedding_loss(input, label, self.margin, self.reduction, name=self.name)
 
 
 class MarginRankingLoss(Layer):
@@ -94,7 +96,7 @@ class MarginRankingLoss(Layer):
         self.name = name
 
     def forward(self, input: Tensor, other: Tensor, label: Tensor) -> Tensor:
-        return F.margin_ranking_loss(input, other, label, self.margin, self.reduction)
+        return F.margin_ranking_loss(input, other, label, self.margin, self.reduction, name=self.name)
 
 
 class MultiLabelMarginLoss(Layer):
@@ -117,7 +119,7 @@ class MultiLabelMarginLoss(Layer):
         self.name = name
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
-        return F.multi_label_margin_loss(input, label, self.reduction)
+        return F.multi_label_margin_loss(input, label, self.reduction, name=self.name)
 
 
 class MultiLabelSoftMarginLoss(Layer):
@@ -142,7 +144,7 @@ class MultiLabelSoftMarginLoss(Layer):
         self.name = name
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
-        return F.multi_label_soft_margin_loss(input, label, self.weight, self.reduction)
+        return F.multi_label_soft_margin_loss(input, label, self.weight, self.reduction, name=self.name)
 
 
 class MultiMarginLoss(Layer):
@@ -178,7 +180,7 @@ class MultiMarginLoss(Layer):
         self.name = name
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
-        return F.multi_margin_loss(input, label, self.p, self.margin, self.weight, self.reduction)
+        return F.multi_margin_loss(input, label, self.p, self.margin, self.weight, self.reduction, name=self.name)
 
 
 class SoftMarginLoss(Layer):
@@ -201,7 +203,7 @@ class SoftMarginLoss(Layer):
         self.name = name
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
-        return F.soft_margin_loss(input, label, self.reduction)
+        return F.soft_margin_loss(input, label, self.reduction, name=self.name)
 
 
 class TripletMarginLoss(Layer):

@@ -52,7 +52,7 @@ class L1Loss(Layer):
         self.name = name
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
-        return F.l1_loss(input, label, self.reduction)
+        return F.l1_loss(input, label, self.reduction, name=self.name)
 
 
 class GaussianNLLLoss(Layer):
@@ -85,7 +85,7 @@ class GaussianNLLLoss(Layer):
         self.name = name
 
     def forward(self, input: Tensor, label: Tensor, variance: Tensor) -> Tensor:
-        return F.gaussian_nll_loss(input, label, variance, self.full, self.epsilon, self.reduction)
+        return F.gaussian_nll_loss(input, label, variance, self.full, self.epsilon, self.reduction, name=self.name)
 
 
 class KLDivLoss(Layer):
@@ -138,6 +138,8 @@ class PoissonNLLLoss(Layer):
         name: str | None = None,
     ) -> None:
         super().__init__()
+        if epsilon <= 0:
+            raise ValueError(f"[PoissonNLLLoss] epsilon is {epsilon}; it must be positive.")
         self.log_input = log_input
         self.full = full
         self.epsilon = epsilon
@@ -145,7 +147,7 @@ class PoissonNLLLoss(Layer):
         self.name = name
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
-        return F.poisson_nll_loss(input, label, self.log_input, self.full, self.epsilon, self.reduction)
+        return F.poisson_nll_loss(input, label, self.log_input, self.full, self.epsilon, self.reduction, name=self.name)
 
 
 class SmoothL1Loss(Layer):
@@ -170,4 +172,4 @@ class SmoothL1Loss(Layer):
         self.name = name
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
-        return F.smooth_l1_loss(input, label, self.reduction, self.delta)
+        return F.smooth_l1_loss(input, label, self.reduction, self.delta, name=self.name)
