@@ -139,14 +139,17 @@ class Worker:
             except Exception:  # noqa: BLE001, S112  (no such form of the call)
                 continue
         self.ask("OAR_PADDLE", "paddle", "Paddle", pairs)
+        # It lacks many dtypes, but shapes and attributes that are wrong are wrong in any.
+        self.ask("OAR_PADDLE", "paddle", "Paddle", [(j, e) for j, e in pairs if j.error and "Paddle" not in j.says],
+                 lambda judged: judged.as_float32())
 
-    def ask(self, variable: str, name: str, title: str, pairs: list) -> None:
+    def ask(self, variable: str, name: str, title: str, pairs: list, arguments=lambda judged: judged.args) -> None:
         from peers.process import Call
 
         peer = self.peer(variable, name)
         if peer is None or not pairs:
             return
-        calls = [Call(e, dict(zip(j.call.record.parameters, j.args))) for j, e in pairs]
+        calls = [Call(e, dict(zip(j.call.record.parameters, arguments(j)))) for j, e in pairs]
         for (judged, _), answer in zip(pairs, peer.ask(calls)):
             if answer.missing or (answer.values and all(v is None for v in answer.values)):
                 continue

@@ -157,6 +157,27 @@ def test_save_dtype(saved):
     assert state["0.weight"].name == net[0].weight.name and net[0].weight.dtype == oar.bfloat16
 
 
+def test_a_norm_after_a_lookup_computes_in_float32():
+    net = nn.Sequential(nn.Embedding(20, 8), nn.LayerNorm(8), nn.Linear(8, 20))
+    optimizer = oar.optimizer.AdamW(0.05, parameters=net.parameters())
+    net, optimizer = oar.amp.decorate(net, optimizer, level="O2", dtype="bfloat16")
+    words = oar.to_tensor([1, 2, 3])
+    assert net[1].weight.dtype == oar.bfloat16
+    losses = []
+    for _ in range(3):
+        with oar.amp.auto_cast(level="O2", dtype="bfloat16"):
+            found = net[0](words)
+            shown = net[1](found)
+            loss = nn.functional.cross_entropy(net[2](shown).astype("float32"), words)
+        assert found.dtype == oar.float32 and shown.dtype == oar.float32
+        loss.backward()
+        assert net[1].weight.grad.dtype == oar.bfloat16
+        optimizer.step()
+        optimizer.clear_grad()
+        losses.append(loss.item())
+    assert losses[2] < losses[1] < losses[0]
+
+
 BAD = {
     "level": (lambda: oar.amp.decorate(network(), level="O3"), ValueError, "level should be 'O1' or 'O2', but received 'O3'"),
     "dtype": (lambda: oar.amp.decorate(network(), level="O2", dtype="float64"), ValueError, "'float16' or 'bfloat16'"),

@@ -69,8 +69,8 @@ def test_writing_to_paddle_is_seen_in_oar():
         ("import paddle.cost_model", "ModuleNotFoundError", "paddle.cost_model"),
         ("import paddle.tensorrt", "ModuleNotFoundError", "paddle.tensorrt"),
         ("from paddle.distributed import rpc", "ImportError", "paddle.distributed.rpc"),
-        ("from paddle import onnx", "ImportError", "paddle.onnx"),
-        ("import paddle; paddle.onnx", "AttributeError", "paddle.onnx"),
+        ("from paddle import tensorrt", "ImportError", "paddle.tensorrt"),
+        ("import paddle; paddle.tensorrt", "AttributeError", "paddle.tensorrt"),
         ("import paddle; paddle.quantization", "AttributeError", "paddle.quantization"),
     ],
 )
@@ -240,3 +240,17 @@ def test_pickles_agree(tmp_path):
 def test_oar_is_untouched_without_the_command():
     code = "import oar, sys; assert 'paddle' not in sys.modules and not hasattr(oar, 'nothing')"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_visualdl(tmp_path):
+    """Its LogWriter is there without the package, in processes that a program starts too; an installed package is used."""
+    code = "from visualdl import LogWriter; print(LogWriter.__module__)"
+    started = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {code!r}], check=True)"
+    for program in (code, f"import paddle; {code}", started):
+        assert run("-c", program, cwd=tmp_path) == "oar.board.writer\n"
+    (tmp_path / "visualdl").mkdir()  # a folder of logs is not a package
+    assert run("-c", code, cwd=tmp_path) == "oar.board.writer\n"
+    (tmp_path / "visualdl" / "__init__.py").write_text("from visualdl.other import LogWriter\n")
+    (tmp_path / "visualdl" / "other.py").write_text("class LogWriter:\n    pass\n")
+    for program in (code, started):
+        assert run("-c", program, cwd=tmp_path) == "visualdl.other\n"

@@ -304,6 +304,25 @@ def test_hooks():
     np.testing.assert_allclose(x.grad.numpy(), [8, 16])
 
 
+def test_a_hook_for_the_end_of_one_backward():
+    from oar.framework import core
+
+    calls = []
+    x = oar.to_tensor([1.0, 2.0], stop_gradient=False)
+    core.eager._add_backward_final_hook(lambda: calls.append(x.grad.tolist()))
+    x.sum().backward()
+    oar.autograd.backward([(x * 2).sum()])
+    assert calls == [[1.0, 1.0]]
+
+    def fail():
+        raise KeyError("end")
+
+    core.eager._add_backward_final_hook(fail)
+    with pytest.raises(KeyError, match="end"):
+        x.sum().backward()
+    x.sum().backward()
+
+
 def test_hooks_run_in_order_and_once_per_total():
     x = leaf([1.0])
     y = x * 2.0

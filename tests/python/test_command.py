@@ -21,7 +21,7 @@ def run(*arguments, status=0, text=None, **environment):
 
 @pytest.mark.parametrize("arguments, parts", [
     (["docter"], ["'docter'", "did you mean 'doctor'?", "inspect"]),
-    (["qqqq"], ["'qqqq'", "doctor, flags, ops, inspect", "oar --help"]),
+    (["qqqq"], ["'qqqq'", "doctor, flags, ops, inspect, board", "oar --help"]),
     (["--verison"], ["'--verison'", "did you mean '--version'?"]),
     (["ops", "--famly", "logic"], ["'--famly'", "did you mean '--family'?", "oar ops --help"]),
     (["ops", "--family", "logc"], ["'logc'", "did you mean 'logic'?"]),
@@ -37,7 +37,7 @@ def test_mistakes_are_explained(arguments, parts):
 
 
 def test_help():
-    assert all(name in run("--help") for name in ("doctor", "flags", "ops", "inspect", "oar COMMAND --help"))
+    assert all(name in run("--help") for name in ("doctor", "flags", "ops", "inspect", "board", "oar COMMAND --help"))
     for command in ("doctor", "flags", "ops", "inspect"):
         text = run(command, "--help")
         assert f"Usage: oar {command}" in text and len(text.splitlines()) > 6

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import onnx_files
 import pytest
 
 import oar
@@ -121,12 +123,55 @@ def test_cpp_project(tmp_path):
     run("cmake", "-S", ROOT / "examples" / "cpp", "-B", tmp_path, f"-DOar_DIR={BUILD}", cwd=tmp_path)
     run("cmake", "--build", tmp_path, cwd=tmp_path)
     assert "float32[points, 1]" in run("./spirals", cwd=tmp_path)
+    run("./images", tmp_path / "some", 40, cwd=tmp_path)
+    resumed = run("./images", tmp_path / "some", 60, cwd=tmp_path)
+    assert "goes on after step 40" in resumed
+    assert re.search(r"step 60: .*% right", resumed), resumed
+
+
+@needs_build
+def test_the_page_on_training_in_cpp(tmp_path):
+    """Its blocks are one program. A second run has nothing left to do."""
+    (tmp_path / "page.cpp").write_text("\n".join(fences("docs/cpp.md", "cpp")))
+    compile_cpp([tmp_path / "page.cpp"], tmp_path / "page", "-Wall", "-Wextra", "-Werror")
+    out = run("./page", cwd=tmp_path)
+    assert float(re.search(r"step 160: loss (\S+)", out)[1]) < 1.0, out
+    assert run("./page", cwd=tmp_path) == ""
+    state = oar.load(tmp_path / "net.safetensors")
+    assert list(state["hidden.weight"].shape) == [2, 32]
+
+
+@needs_build
+def test_the_quickstart_trains_to_the_same_numbers_in_cpp(tmp_path):
+    """From the same seed, with the same losses at every step and the same parameters in the end, to the bit."""
+    quickstart = ROOT / "examples" / "quickstart"
+    compile_cpp([quickstart / "train.cpp"], tmp_path / "train", "-Wall", "-Wextra", "-Werror")
+    (tmp_path / "cpp").mkdir()
+    out = run("./train", ROOT / "python/oar/datasets/digits.npz", "--epochs", 2, "--seed", 3, "--out", "cpp", cwd=tmp_path)
+    (tmp_path / "script.py").write_text(
+        "import numpy as np, oar, train\n"
+        "oar.seed(3); np.random.seed(3)\n"
+        "net = train.DigitNet()\n"
+        "np.save('losses.npy', np.array(train.train(net, 2, 32, 0.004, 0)))\n"
+        "oar.save(net.state_dict(), 'python.safetensors')\n"
+        "test = train.Digits('test')\n"
+        "print(f'{(train.probabilities(net, test.images).argmax(axis=1) == test.labels).mean():.2%} of')\n"
+    )
+    printed = run(sys.executable, "script.py", cwd=tmp_path, PYTHONPATH=f"{quickstart}{os.pathsep}{BUILD / 'python'}")
+    losses = np.load(tmp_path / "losses.npy")
+    assert len(losses) == 88
+    np.testing.assert_array_equal(np.load(tmp_path / "cpp/losses.npy"), losses)
+    wanted, found = oar.load(tmp_path / "python.safetensors"), oar.load(tmp_path / "cpp/digits.safetensors")
+    assert sorted(wanted) == sorted(found)
+    for name, value in wanted.items():
+        np.testing.assert_array_equal(found[name].numpy(), value.numpy(), err_msg=name)
+    assert re.search(r"[\d.]+% of", out)[0] == re.search(r"[\d.]+% of", printed)[0]
 
 
 # ---- Pages of docs/ ------------------------------------------------------------------------------
 
 # These have their own tests.
-OWN_TEST = [ROOT / "README.md", ROOT / "docs" / "custom-ops.md", ROOT / "docs" / "tutorial.md"]
+OWN_TEST = [ROOT / "README.md", *(ROOT / "docs" / page for page in ("custom-ops.md", "onnx.md", "tutorial.md"))]
 WITH_PYTHON = [page for page in PAGES if fences(str(page), "python") and page not in OWN_TEST]
 
 
@@ -135,6 +180,16 @@ def test_python_of_a_page(page, tmp_path):
     """The blocks continue each other, as they do for a reader."""
     (tmp_path / "page.py").write_text("\n".join(fences(str(page), "python")))
     run(sys.executable, "page.py", cwd=tmp_path)
+
+
+def test_python_of_the_page_on_onnx(tmp_path):
+    nodes = [onnx_files.node("GlobalAveragePool", ["image"], ["mean"]), onnx_files.node("Flatten", ["mean"], ["scores"])]
+    image = onnx_files.port("image", ["batch", 3, "height", "width"])
+    (tmp_path / "model.onnx").write_bytes(onnx_files.model(nodes, [image], ["scores"]))
+    (tmp_path / "page.py").write_text("\n".join(fences("docs/onnx.md", "python")))
+    printed = run(sys.executable, "page.py", cwd=tmp_path)
+    assert "['image'] ['scores']" in printed
+    assert "mean(" in printed
 
 
 def test_the_tutorial_shows_what_its_code_draws(tmp_path):

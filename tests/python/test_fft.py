@@ -109,6 +109,24 @@ def test_lengths_axes_and_norms_of_several_axes(norm, s, axes):
             compare(getattr(oar.fft, name)(oar.to_tensor(real), s, axes, norm), getattr(scipy.fft, name)(real, s, axes, norm), "complex128")
 
 
+@pytest.mark.parametrize("n", [3, 8, 30])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("loud", [1e6, 1e25, np.nan, np.inf, 3e38])
+def test_lines_do_not_reach_each_other(loud, axis, n):
+    """Real lines are transformed in pairs; neither the errors nor the NaN of one are those of the other."""
+    quiet = numbers((20, n), "float32") * np.float32(1e-6)
+    quiet[::3] = loud
+    kept = np.arange(20) % 3 > 0
+    x = quiet if axis else np.ascontiguousarray(quiet.T)
+    found, wanted = oar.fft.rfft(oar.to_tensor(x), axis=axis).numpy(), np.fft.rfft(x.astype("float64"), axis=axis)
+    rows = kept if axis else (slice(None), kept)
+    np.testing.assert_allclose(found[rows], wanted[rows], atol=1e-11)
+    with np.errstate(all="ignore"):
+        spectrum = wanted.astype("complex64")
+    found = oar.fft.irfft(oar.to_tensor(spectrum), n=n, axis=axis).numpy()
+    np.testing.assert_allclose(found[rows], x[rows], atol=1e-12)
+
+
 def test_results_do_not_depend_on_strides_or_threads():
     x = numbers((33, 40), "complex64")
     expected = oar.fft.fft(oar.to_tensor(np.ascontiguousarray(x.T))).numpy()

@@ -9,6 +9,7 @@ import pytest
 
 import oar
 from oar import nn
+from oar.board._store import Store
 from oar.callbacks import EarlyStopping, LRScheduler, ReduceLROnPlateau
 from oar.hapi.callbacks import config_callbacks
 from oar.hapi.progressbar import ProgressBar
@@ -136,14 +137,11 @@ def test_schedules_step(callback, steps):
 
 
 class _Fake(types.ModuleType):
-    """Stands for visualdl and wandb: keeps what is written."""
+    """Stands for wandb: keeps what is written."""
 
     def __init__(self, name):
         super().__init__(name)
         self.run, self.written, self.closed = None, [], 0
-
-    def LogWriter(self, folder):  # noqa: N802
-        return self
 
     def init(self, **options):
         self.options = options
@@ -152,30 +150,34 @@ class _Fake(types.ModuleType):
     def define_metric(self, *names, **options):
         pass
 
-    def add_scalar(self, tag, step, value):
-        self.written.append((tag, step))
-
     def log(self, values):
         step = values.pop("train/step", None)
         step = values.pop("epoch") if step is None else step
         self.written += [(tag, step) for tag in values]
 
-    def close(self):
+    def finish(self):
         self.closed += 1
 
-    finish = close
 
-
-@pytest.mark.parametrize("name", ["visualdl", "wandb"])
-def test_trackers(name, monkeypatch):
-    fake = _Fake(name)
-    monkeypatch.setitem(sys.modules, name, fake)
-    tracker = oar.callbacks.VisualDL("logs") if name == "visualdl" else oar.callbacks.WandbCallback(project="p", tags=["t"])
-    prepared().fit(DATA, DATA, batch_size=3, epochs=2, verbose=0, callbacks=tracker)
+def test_wandb(monkeypatch):
+    fake = _Fake("wandb")
+    monkeypatch.setitem(sys.modules, "wandb", fake)
+    prepared().fit(DATA, DATA, batch_size=3, epochs=2, verbose=0, callbacks=oar.callbacks.WandbCallback(project="p", tags=["t"]))
     train = [("train/loss", step) for step in (1, 2, 3, 4)]
     assert fake.written == [*train[:2], ("eval/loss", 0), *train[2:], ("eval/loss", 1)] and fake.closed == 1
-    if name == "wandb":
-        assert fake.options["project"] == "p" and fake.options["tags"] == ["t"]
+    assert fake.options["project"] == "p" and fake.options["tags"] == ["t"]
+
+
+def test_logs_for_the_dashboard(tmp_path):
+    tracker = oar.callbacks.VisualDL(str(tmp_path))
+    model = prepared()
+    model.fit(DATA, DATA, batch_size=3, epochs=2, verbose=0, callbacks=tracker)
+    assert tracker.writer is None  # closed
+    store = Store(tmp_path)
+    store.refresh()
+    series = store.runs["."].series["scalars"]
+    assert {tag: [point[0] for point in points] for tag, points in series.items()} == {"train/loss": [1, 2, 3, 4], "eval/loss": [0, 1]}
+    assert all(point[2] > 0 for point in series["train/loss"])
 
 
 def test_order_and_parameters_of_callbacks():

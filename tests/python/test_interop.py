@@ -112,6 +112,11 @@ def test_operators_with_arrays_give_tensors():
         assert isinstance(made, oar.Tensor)
         np.testing.assert_allclose(made.numpy(), wanted, rtol=1e-6)
     assert isinstance(np.sin(x), np.ndarray)  # NumPy's own functions still give arrays
+    np.testing.assert_array_equal(np.maximum(a, x), np.maximum(a, x.numpy()))
+    assert np.add.reduce(x, axis=None) == 10
+    a += x
+    assert isinstance(a, np.ndarray)
+    np.testing.assert_array_equal(a, [[1.5, 3.0], [5.0, 3.0]])
 
 
 @pytest.mark.parametrize("number, dtype", [

@@ -120,6 +120,22 @@ def test_mask_that_is_written():
     assert not x.any()
 
 
+# ---- transposed copies that bypass the caches
+
+@pytest.mark.parametrize(("shape", "axes"), [((2048, 2053), (1, 0)), ((2053, 2048), (1, 0)), ((4, 48, 33, 800), (0, 2, 3, 1)),
+                                             ((130, 256, 144), (2, 1, 0)), ((16, 20, 40, 512), (0, 2, 1, 3))])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_large_transposed_copy(shape, axes, dtype):
+    a = np.arange(np.prod(shape)).astype(dtype).reshape(shape)
+    assert a.nbytes >= 16 << 20
+    x = oar.to_tensor(a).transpose(list(axes))
+    np.testing.assert_array_equal(x.contiguous().numpy(), a.transpose(axes))
+    to = oar.zeros([2, *x.shape], dtype)
+    to[1] = x
+    np.testing.assert_array_equal(to[1].numpy(), a.transpose(axes))
+    assert not to[0].any()
+
+
 # ---- the k-th element, the largest one
 
 @pytest.mark.parametrize("n", [1, 2, 3, 16, 17, 33, 256, 1023, 1024, 3000])
@@ -141,6 +157,36 @@ def test_kthvalue(n, kind):
         value, place = oar.kthvalue(oar.to_tensor(a), k, axis=-1)
         np.testing.assert_array_equal(place.numpy(), order[:, k - 1])
         np.testing.assert_array_equal(value.numpy(), a[np.arange(4), order[:, k - 1]])
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["bool", "int8", "int64", "few", "equal", "outliers", "wide", "float32", "float64", "float16"])
+def test_sort_of_a_long_line(kind, threads):
+    rng = np.random.default_rng(0)
+    n = 70001
+    a = {"bool": lambda: rng.random(n) < 0.3, "int8": lambda: rng.integers(-128, 128, n).astype("int8"),
+         "few": lambda: rng.integers(0, 3, n), "equal": lambda: np.full(n, 7), "outliers": lambda: rng.integers(0, 50, n),
+         "int64": lambda: rng.integers(-10**6, 10**6, n),
+         "wide": lambda: rng.integers(-2**63, 2**63 - 1, n)}.get(kind, lambda: rng.standard_normal(n).astype(kind))()
+    if kind == "outliers":
+        a[3], a[n - 5] = 2**62, -2**62
+    if a.dtype.kind == "f":
+        a[::5], a[1::7], a[2], a[n - 1], a[4], a[6] = 0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf
+    before = oar.get_flags("num_threads")
+    try:
+        oar.set_num_threads(threads)
+        places = oar.argsort(oar.to_tensor(a)).numpy()
+        values = oar.sort(oar.to_tensor(a)).numpy()
+        down = oar.argsort(oar.to_tensor(a), descending=True).numpy()
+        most, _ = oar.topk(oar.to_tensor(a.astype("float64")), n - 20000, largest=False)
+    finally:
+        oar.set_flags(before)
+    np.testing.assert_array_equal(places, np.argsort(a, kind="stable"))
+    assert values.tobytes() == a[places].tobytes()  # signs of zeros and of NaNs too
+    np.testing.assert_array_equal(most.numpy(), a[places][:n - 20000].astype("float64"))
+    numbers = down[~np.isnan(a[down].astype("float64"))]
+    backwards = numbers.size - 1 - np.argsort(a[np.sort(numbers)][::-1], kind="stable")[::-1]
+    np.testing.assert_array_equal(numbers, np.sort(numbers)[backwards])  # equal ones by their places here too
 
 
 @pytest.mark.parametrize("n", LENGTHS)

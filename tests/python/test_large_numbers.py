@@ -1,4 +1,4 @@
-"""Arguments that are large numbers, and paths of hsigmoid_loss that end early: values as NumPy computes them."""
+"""Arguments that are large numbers, NaN or infinite, and paths of hsigmoid_loss that end early: values as NumPy computes them."""
 
 import numpy as np
 import pytest
@@ -99,3 +99,43 @@ def test_gradient_of_mish_of_large_numbers(dtype):
     F.mish(t).sum().backward()
     wanted = np.where(x > 0, 1.0, 0.0)
     np.testing.assert_allclose(t.grad.astype("float64").numpy(), wanted, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+def test_means_of_integers_that_are_put_along_an_axis(dtype):
+    """Neither the sum nor the number of the elements fits int8; float32 does not hold the larger ones."""
+    rng = np.random.default_rng(0)
+    most = min(np.iinfo(dtype).max, 2**54)
+    values = rng.integers(-most, most, (2, 200)).astype(dtype)
+    index = rng.integers(0, 3, (2, 200))
+    found = oar.put_along_axis(oar.zeros([2, 3], dtype), oar.to_tensor(index), oar.to_tensor(values), 1, "mean", include_self=False)
+    wanted = [[s // n for s, n in
+               ((int(v[i == k].astype("int64").sum()), int((i == k).sum())) for k in range(3))] for v, i in zip(values, index)]
+    assert found.dtype == getattr(oar, dtype) and found.numpy().tolist() == wanted
+
+
+def test_means_of_16_bit_floats_that_are_put_along_an_axis():
+    values = np.full((1, 5000), 1.5, "float16")
+    found = oar.put_along_axis(oar.zeros([1, 1], "float16"), oar.zeros([1, 5000], "int64"), oar.to_tensor(values), 1, "mean",
+                               include_self=False)
+    assert found.item() == 1.5
+
+
+@pytest.mark.parametrize("x, wanted", [(complex(np.nan, 1), None), (complex(-4, np.nan), None), (complex(4, np.nan), None),
+                                       (-3 - 0.5j, (-3 - 0.5j) * -0.5j / 6), (-4 + 2j, 0), (3 + 2j, 3 + 2j)])
+def test_hardswish_of_complex_numbers(x, wanted):
+    """NaN stays NaN. On the lower bound the imaginary part counts, as in Paddle."""
+    found = F.hardswish(oar.to_tensor([x], dtype="complex128")).numpy()[0]
+    assert np.isnan(found) if wanted is None else found == pytest.approx(wanted)
+
+
+def test_gradient_of_hardswish():
+    x = oar.to_tensor(np.float32([np.nan, 0, -3, 3]), stop_gradient=False)
+    (found,) = oar.grad(F.hardswish(x), x, oar.to_tensor(np.float32([1, 3e38, 3e38, 3e38])))
+    np.testing.assert_allclose(found.numpy(), np.float32([np.nan, 1.5e38, 0, 3e38]))
+
+
+@pytest.mark.parametrize("size", [2**41, 2**63 - 2])
+def test_sparse_convolution_over_an_axis_that_is_too_long(size):
+    with pytest.raises(ValueError, match=r"axis 1 of size \d+ is negative or too large"):
+        oar._C.ops.conv_rules(oar.zeros([3, 4], "int64"), [4, size], [3, 3], [1, 1], [0, 1], [1, 1])

@@ -386,3 +386,13 @@ def test_assign_of_one_number_keeps_its_shape(value):
         warnings.simplefilter("error")
         assert other.set_state_dict(net.state_dict()) == ([], [])
     assert float(other.scale) == 5
+
+
+def test_values_that_wait_for_their_parameters():
+    layer = nn.Layer()
+    parameter = layer.create_parameter([2])
+    layer._loaddict_holder[parameter.name] = oar.to_tensor([3.0, 4.0])
+    layer.add_parameter("held", parameter)
+    assert layer.held.tolist() == [3.0, 4.0]
+    with pytest.raises(AssertionError, match="not among those that were loaded"):
+        layer.add_parameter("other", layer.create_parameter([2]))

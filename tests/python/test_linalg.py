@@ -305,13 +305,25 @@ def test_gradient_of_pinv_at_fixed_rank(hermitian):
     assert float((t.grad.numpy() * along).sum()) == pytest.approx(slope(value, left, along), rel=1e-5)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 8, 9, 20])
 def test_gradient_of_det_of_a_singular_matrix(n):
     x = random((n, max(n - 1, 1)), "float64") @ random((max(n - 1, 1), n), "float64", 1) * (n > 1)
     t = leaf(x)
     linalg.det(t).backward()
     along = random((n, n), "float64", 2)
     assert float((t.grad.numpy() * along).sum()) == pytest.approx(slope(np.linalg.det, x, along), rel=1e-5, abs=1e-8)
+
+
+@pytest.mark.parametrize("n", [4, 9])
+def test_cofactors_of_singular_matrices(n):
+    """Against the determinants of the parts; all are 0 if two ranks are missing."""
+    x = random((3, n, n - 1), "complex128") @ random((3, n - 1, n), "complex128", 1)
+    x[1] = random((n, n), "complex128", 2)
+    x[2] = np.ones((n, n))
+    minors = [[np.linalg.det(np.delete(np.delete(x, i, 1), j, 2)) * (-1) ** (i + j) for j in range(n)] for i in range(n)]
+    found = oar._C.ops.cofactors(oar.to_tensor(x)).numpy()
+    np.testing.assert_allclose(found, np.moveaxis(minors, -1, 0), rtol=1e-9, atol=1e-9)
+    assert np.abs(found[0]).max() > 1e-3 and np.abs(found[2]).max() < 1e-12
 
 
 def test_gradients_of_symmetric_matrices_are_symmetric():

@@ -44,6 +44,11 @@ def test_digamma_and_polygamma_everywhere():
     # Trigamma of x below 0, from the recurrence down from a positive place.
     wanted = [float(sp.polygamma(1, v + 1100) + sum(1 / (v + k) ** 2 for k in range(1100))) for v in negative]
     np.testing.assert_allclose(array(oar.polygamma(oar.to_tensor(negative), 1)), wanted, rtol=1e-11)
+    near = np.array([-1e-310, -1e-200, -1e-9, -9e-4])
+    for n in (1, 2, 3):  # n! / x^(n + 1) and what is left beyond 1
+        with np.errstate(over="ignore"):
+            wanted = -(-1.0) ** n * sp.gamma(n + 1) * near ** -(n + 1.0) + sp.polygamma(n, 1 + near)
+        np.testing.assert_allclose(array(oar.polygamma(oar.to_tensor(near), n)), wanted, rtol=1e-12)
     assert math.isnan(oar.digamma(oar.to_tensor(-2.0)).item())
     poles = np.array([0.0, -0.0, -1.0, -30.0, -np.inf])
     for n in (1, 2, 3, 20, 21):
@@ -252,6 +257,7 @@ def test_quantiles(way):
         np.testing.assert_allclose(array(oar.quantile(t, q, axis, keepdim, way)), wanted, rtol=1e-12)
     x[1, 2, 3] = np.nan
     t = oar.to_tensor(x)
+    assert oar.nanquantile(t, 0.4, []).item() == oar.nanquantile(t, 0.4).item()  # as in Paddle, no axes are all of them
     np.testing.assert_allclose(array(oar.nanquantile(t, 0.4, 1, interpolation=way)), np.nanquantile(x, 0.4, 1, method=way))
     np.testing.assert_allclose(array(oar.quantile(t, 0.4, 1, interpolation=way)), np.quantile(x, 0.4, 1, method=way))
     with pytest.raises(ValueError, match=r"\[0, 1\]"):

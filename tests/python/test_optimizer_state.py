@@ -193,6 +193,26 @@ class TestLazyAdam:
         with pytest.raises(NotImplementedError, match="cannot be captured"):
             oar.jit.capture(train, [oar.static.InputSpec([2, 3], "int64")])
 
+    def test_in_a_written_program(self):
+        main, startup = oar.static.Program(), oar.static.Program()
+        oar.enable_static()
+        try:
+            with oar.static.program_guard(main, startup), oar.static.scope_guard(oar.static.Scope()):
+                numbers = oar.static.data("numbers", [2, 3], "int64")
+                attr = oar.ParamAttr(initializer=nn.initializer.Assign(self.table))
+                layer = nn.Embedding(6, 3, sparse=True, weight_attr=attr)
+                loss = (layer(numbers) ** 2).sum()
+                oar.optimizer.Adam(0.1, lazy_mode=True).minimize(loss)
+                executor = oar.static.Executor()
+                executor.run(startup)
+                for batch in self.batches:
+                    executor.run(main, feed={"numbers": np.array(batch)}, fetch_list=[loss])
+                (weight,) = executor.run(main.clone(for_test=True), feed={"numbers": np.array(batch)}, fetch_list=[layer.weight])
+        finally:
+            oar.disable_static()
+        np.testing.assert_allclose(weight, self.wanted(True)[0], rtol=1e-4, atol=1e-5)
+        assert (weight[3] == self.table[3]).all()
+
     def test_weight_decay_in_the_gradient_reaches_every_row(self):
         weight, _ = self.train(oar.optimizer.Adam, lazy_mode=True, weight_decay=0.1)
         assert (weight[3] != self.table[3]).all()

@@ -203,3 +203,22 @@ def test_mistakes_are_named(what):
 def test_a_mask_that_names_no_pixel_is_an_error():
     with pytest.raises(IndexError, match="40"):
         F.max_unpool2d(oar.ones([1, 1, 2, 2]), oar.full([1, 1, 2, 2], 40, "int32"), 2)
+
+
+@pytest.mark.parametrize("data_format", ["NCHW", "NHWC"])
+def test_the_mean_of_a_window_without_a_pixel_is_zero(data_format):
+    x = oar.to_tensor(np.ones((1, 2, 5, 5), "float32"), stop_gradient=False)
+    image = x if data_format == "NCHW" else oar.transpose(x, [0, 2, 3, 1])
+    out = F.avg_pool2d(image, 3, 2, 4, exclusive=True, data_format=data_format)
+    row = np.array([0, 1, 1, 1, 1, 0])  # the first window is left of the image, the last one right of it
+    wanted = np.broadcast_to(np.outer(row, row), (1, 2, 6, 6))
+    np.testing.assert_array_equal(out.numpy() if data_format == "NCHW" else np.moveaxis(out.numpy(), -1, 1), wanted)
+    out.sum().backward()
+    assert np.isfinite(x.grad.numpy()).all() and x.grad.numpy().sum() == pytest.approx(wanted.sum())
+
+
+def test_images_without_channels_need_no_pixels():
+    assert F.adaptive_avg_pool3d(oar.zeros([1, 0, 4, 0, 4]), 1).shape == [1, 0, 1, 1, 1]
+    assert F.adaptive_max_pool2d(oar.zeros([0, 3, 0, 4]), 2).shape == [0, 3, 2, 2]
+    with pytest.raises(ValueError, match="has no pixels to fill"):
+        F.adaptive_avg_pool2d(oar.zeros([1, 1, 0, 4]), 1)

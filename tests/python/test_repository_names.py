@@ -2,11 +2,13 @@
 
 import importlib
 import multiprocessing as standard
+import subprocess
+import sys
 
 import numpy as np
 import oar
 import pytest
-from oar import nn
+from oar import _C, nn
 from oar.framework import core
 
 NAMES = """
@@ -19,7 +21,8 @@ io.reader.use_pinned_memory base.reader.use_pinned_memory base.layers base.libpa
 base.framework.in_pir_executor_mode base.framework._stride_in_no_check_dy2st_diff base.core.EOFException base.core.AmpLevel.O0
 base.core.VarDesc.VarType.STRINGS base.core.VarDesc.VarType.RAW base.core.is_compiled_with_dist base.core.eager.ops.legacy
 base.core.default_cpu_generator nn.parameter.Parameter nn.initializer.kaiming.KaimingNormal tensor.top_p_sampling
-static.Variable.view static.Variable.masked_fill incubate.multiprocessing.Queue incubate.multiprocessing.get_context
+amp.autocast amp.OptimizerState.STEPPED autograd.no_grad vision.transforms.transforms._get_image_size
+vision.transforms.transforms._check_input static.Variable.view static.Variable.masked_fill incubate.multiprocessing.Queue incubate.multiprocessing.get_context
 """.split()
 
 
@@ -116,6 +119,7 @@ def test_norms_that_clipping_takes():
 def test_the_state_of_autocast():
     from oar.amp.auto_cast import amp_global_state
 
+    _C.forget_autocast_dtype()  # of tests before
     assert amp_global_state().amp_dtype == "float32"
     with oar.amp.auto_cast(dtype="bfloat16"):
         assert amp_global_state().amp_dtype == "bfloat16"
@@ -244,3 +248,94 @@ def test_memory_and_gradients_by_inner_names():
     assert parameter.grad.tolist() == [1, 1, 1]
     copy._clear_data()
     assert copy.size == 0
+
+
+# Inner paths ----------------------------------------------------------------------------------------------------------------------
+
+INNER = """
+import sys
+import paddle
+import paddle.optimizer.adamw, paddle.jit.dy2static.logging_utils as logging_utils
+from paddle.nn.functional.loss import cross_entropy
+from paddle.nn.functional.activation import hardswish
+from paddle.nn.utils.clip_grad_norm_ import clip_grad_norm_
+from paddle.distributed.parallel import ParallelEnv
+from paddle.tensor.ops import abs_
+from paddle.base.unique_name import guard
+
+assert cross_entropy is paddle.nn.functional.cross_entropy and hardswish is paddle.nn.functional.hardswish
+assert paddle.optimizer.adamw.AdamW is paddle.optimizer.AdamW and paddle.optimizer.momentum.Momentum is paddle.optimizer.Momentum
+assert clip_grad_norm_ is paddle.nn.utils.clip_grad_norm_ and callable(clip_grad_norm_)
+assert ParallelEnv is paddle.distributed.ParallelEnv and abs_ is paddle.abs_ and guard is paddle.utils.unique_name.guard
+assert logging_utils.set_verbosity is paddle.jit.set_verbosity
+import paddle.incubate.nn.functional.swiglu  # a module of the name of a function, which stays
+assert paddle.incubate.nn.functional.swiglu(paddle.ones([2])).shape == [1]
+for wanted in ("from paddle.optimizer.adamw import Nothing", "import paddle.optimizer.nothing", "paddle.nn.functional.loss.nothing"):
+    try:
+        exec(wanted)
+    except (ImportError, AttributeError) as error:
+        assert "nothing" in str(error).lower(), error
+    else:
+        raise AssertionError(wanted)
+"""
+
+
+def test_public_names_at_the_paths_where_paddle_defines_them(tmp_path):
+    script = tmp_path / "inner.py"
+    script.write_text(INNER)
+    ran = subprocess.run([sys.executable, "-m", "oar.as_paddle", str(script)], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_every_inner_path_leads_to_the_public_name():
+    from oar import _inner_paths
+
+    for module, names in _inner_paths._public_paths().items():
+        for name, public in names.items():
+            if public == f"{module}.{name}":
+                continue
+            value = oar
+            for part in public.split("."):
+                value = getattr(value, part, None)
+            found = _inner_paths.value(module, name)
+            assert (found is value) if value is not None else (found is _inner_paths.NOT_HERE), (module, name)
+
+
+def test_a_subclass_of_resnet_with_blocks_of_its_own():
+    from oar.vision.models.resnet import BottleneckBlock, ResNet
+
+    class Other(ResNet):
+        def __init__(self):
+            super().__init__(BottleneckBlock, 50, num_classes=3)
+            self.inplanes = 64
+            self.layer1 = self._make_layer(BottleneckBlock, 64, 1)
+            self.layer4 = nn.Sequential()
+            self.layer3 = self.layer2 = nn.Sequential()
+            self.more = self._make_layer(BottleneckBlock, 32, 2, stride=2, dilate=True)
+
+    net = Other()
+    assert net.dilation == 2 and net.inplanes == 128
+    block = net.more[0]
+    assert block.downsample is not None and block.conv2._stride == [1, 1]
+    assert net.more(oar.randn([1, 256, 8, 8])).shape == [1, 128, 8, 8]
+
+
+def test_layers_of_a_list_by_their_keys():
+    layers = nn.LayerList([nn.Linear(1, 1) for _ in range(3)])
+    assert layers["1"] is layers[1]
+    layers["1"] = other = nn.Linear(2, 2)
+    assert layers[1] is other and len(layers) == 3
+    last = layers[2]
+    del layers["1"]
+    assert layers[1] is last and len(layers) == 2
+    with pytest.raises(KeyError):
+        layers["x"]
+
+
+def test_arguments_by_paddles_names():
+    x = oar.to_tensor([3.0, 1.0, 3.0])
+    assert oar.unique(x, sorted=False).tolist() == [1, 3]
+    assert x.repeat_interleave(2, output_size=6).tolist() == [3, 3, 1, 1, 3, 3]
+    assert x.repeat(repeats=[2]).tolist() == [3, 1, 3, 3, 1, 3] and x.repeat(2, 1).shape == [2, 3] and x.repeat([2, 1]).shape == [2, 3]
+    assert x.requires_grad_(requires_grad=True).stop_gradient is False
+    assert x.new_empty(size=[2, 3]).shape == [2, 3] and x.new_ones(size=[2]).tolist() == [1, 1] and x.new_zeros(2, 1).shape == [2, 1]

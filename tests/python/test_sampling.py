@@ -70,7 +70,7 @@ def test_class_center_sample_errors():
             F.class_center_sample(label, *args)
 
 
-@pytest.mark.parametrize("dim, iterations", [(0, 1), (1, 5), (2, 100)])
+@pytest.mark.parametrize("dim, iterations", [(0, 1), (1, 5), (1, 100)])
 def test_spectral_norm_layer(dim, iterations):
     weight = np.random.default_rng(0).normal(size=(3, 4, 2))
     layer = nn.SpectralNorm([3, 4, 2], dim=dim, power_iters=iterations, dtype="float64")

@@ -88,13 +88,53 @@ def test_model_average():
         weight.set_value(oar.full([1], float(step)))
         average.step()
     with average.apply():
-        assert weight.item() == pytest.approx(np.mean([5.0, 6.0, 7.0, *([3.0, 4.0] if average._count else [])]))
+        assert weight.item() == pytest.approx(np.mean([5.0, 6.0, 7.0, *([3.0, 4.0] if average._get_accumulator("num_accumulates", weight).item() else [])]))
     assert weight.item() == 7.0
     with average.apply(need_restore=False):
         pass
     assert weight.item() != 7.0
     average.restore()
     assert weight.item() == 7.0
+
+
+def test_averages_in_programs():
+    """The same recurrences as in eager mode, with counts and averages as states of the program."""
+    oar.enable_static()
+    try:
+        main, startup = oar.static.Program(), oar.static.Program()
+        with oar.static.program_guard(main, startup):
+            x = oar.static.data("x", [2])
+            weight = oar.create_parameter([2], "float32", default_initializer=nn.initializer.Constant(1.0))
+            LookAhead(oar.optimizer.SGD(0.1), alpha=0.3, k=3).minimize((weight * x).sum())
+            average = ModelAverage(0.5, min_average_window=2, max_average_window=4)
+        executor = oar.static.Executor()
+        executor.run(startup)
+        fast, slow, seen = np.ones(2), None, []
+        for step in range(1, 8):
+            fed = np.array([1.0, step], "float32")
+            got = executor.run(main, feed={"x": fed}, fetch_list=[weight])[0]
+            fast = fast - 0.1 * fed
+            slow = fast if slow is None else slow
+            if step % 3 == 0:
+                slow = fast = slow + 0.3 * (fast - slow)
+            np.testing.assert_allclose(got, fast, rtol=1e-5)
+            seen.append(fast)
+        scope = oar.static.global_scope()
+        with average.apply(executor):
+            np.testing.assert_allclose(scope.find_var(weight.name).get_tensor(), np.mean(seen[4:7], axis=0), rtol=1e-5)
+        np.testing.assert_allclose(scope.find_var(weight.name).get_tensor(), fast, rtol=1e-5)
+    finally:
+        oar.disable_static()
+
+
+def test_states_by_name():
+    weight = oar.create_parameter([2], "float32")
+    optimizer = oar.optimizer.Momentum(0.1, parameters=[weight])
+    with pytest.raises(ValueError, match="has no state 'velocity' yet"):
+        optimizer._get_accumulator("velocity", weight)
+    weight.sum().backward()
+    optimizer.step()
+    assert optimizer._get_accumulator("velocity", weight).tolist() == [1.0, 1.0]
 
 
 def test_names():

@@ -28,6 +28,22 @@ def array(*shape):
 # open sizes ----------------------------------------------------------------------------------------
 
 
+def test_open_sizes_that_a_call_needs_equal_are_checked_by_the_run():
+    scores, labels = static.data("scores", [None, 5]), static.data("labels", [None, 1], "int64")
+    boxes, quality = static.data("boxes", [None, 4]), static.data("quality", [None])
+    loss = F.softmax_with_cross_entropy(oar.concat([scores, scores]), labels)
+    kept = oar.vision.ops.nms(boxes, 0.5, quality)
+    x, y = array(3, 5), np.arange(6).reshape(6, 1) % 5
+    two = np.array([[0, 0, 1, 1], [0, 0, 1, 1]], "float32")
+    got = run({"scores": x, "labels": y, "boxes": two, "quality": np.array([0.1, 0.9], "float32")}, loss, kept)
+    rows = np.concatenate([x, x])
+    wanted = np.log(np.exp(rows).sum(1, keepdims=True)) - np.take_along_axis(rows, y, 1)
+    np.testing.assert_allclose(got[0], wanted, rtol=1e-5)
+    assert got[1].tolist() == [1]
+    with pytest.raises(ValueError, match="here this is 7 and 6"):
+        run({"scores": x, "labels": np.zeros([7, 1], "int64"), "boxes": two, "quality": np.zeros(2, "float32")}, loss)
+
+
 @pytest.mark.parametrize(
     "call, reference",
     [

@@ -41,6 +41,28 @@ def trained(static, order="last", batches=(4, 4, 4, 4, 4)):
     return losses, net, rate.last_lr, optimizer, function
 
 
+def test_a_step_updates_weights_and_moments_where_they_are():
+    rows = 512
+    net = nn.Linear(rows, rows)
+    optimizer = oar.optimizer.AdamW(1e-3, parameters=net.parameters())
+
+    @to_static
+    def step(x):
+        loss = net(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        return loss
+
+    x = numbers(4, rows)
+    before = oar._C.memory_stats()["allocated"]
+    for _ in range(3):
+        step(x)
+    grown = oar._C.memory_stats()["allocated"] - before
+    weight = 4 * rows * rows
+    assert 2 * weight < grown < 4.5 * weight, "two moments and a gradient, but no second copy of weight and moments"
+
+
 @pytest.mark.parametrize("order", ["last", "first", "never"])
 def test_a_whole_training_step(order):
     wanted, net, rate, _, _ = trained(False, order)

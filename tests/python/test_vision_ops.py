@@ -58,6 +58,14 @@ def test_roi_align_of_boxes_far_outside_and_without_an_area():
     assert (found[0] == 0).all() and (found[1] == 0).all() and np.isfinite(found[2]).all()
 
 
+def test_a_bin_that_ends_where_the_first_pixel_begins_is_empty():
+    """The box ends at 0; its three bins are 2 / 3 wide, and 3 * float32(2 / 3) - 2 is 0 only if the product is rounded."""
+    x = oar.ones([1, 3, 4, 4])
+    box = oar.to_tensor([[-2.0, 0.0, -1.0, 0.0]])
+    found = ops.psroi_pool(x, box, counts(1), [1, 3])
+    np.testing.assert_array_equal(found.numpy().ravel(), [0, 0, 0])
+
+
 @pytest.mark.parametrize("pool", [ops.roi_align, ops.roi_pool, ops.psroi_pool])
 def test_gradients_of_regions_are_their_transpose(pool):
     rng = np.random.default_rng(1)

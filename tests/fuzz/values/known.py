@@ -1,13 +1,18 @@
 """Which differences are meant: op -> [(where, why)]. `where` is an expression of the op's arguments, `dtype`, `special`
-(extreme numbers among the operands), `wild` (numbers of 1e4 and more), `results` (ours) and `fault`, the text of the difference."""
+(extreme numbers among the operands), `wild` (numbers of 1e4 and more), `results` (ours), `fault` (the text of the difference)
+and of what `reason` adds: what holds for all elements that differ."""
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from registry.compare import values
 from registry.records import tensors_of
+
+from .compare import EPSILON
 
 Reasons = dict[str, list[tuple[str, str]]]
 
@@ -46,10 +51,26 @@ def _is_spectrum(x, results: list) -> bool:
     return vectors is None or bool(np.all(np.abs(matrix @ vectors - vectors * found[..., None, :]) <= room * matrix.shape[-1]))
 
 
-def _only_where_reference_is_nan(judged) -> bool:
-    """Whether the NumPy expression gives NaN wherever the results differ."""
-    pairs = zip(judged.wrong or [], judged.wanted)
-    return all(np.all(np.isnan(w[bad])) for bad, w in pairs if w is not None and bad.any())
+def _is_svd(x, results: list) -> bool:
+    """Whether the factors are unitary and their product is x."""
+    matrix = values(x).astype(np.complex128)
+    u, s, vh = (r.astype(np.complex128) for r in results)
+    if not np.all(np.isfinite(matrix)):
+        return False
+    room = 1e-11 if x.dtype.name in ("float64", "complex128") else 1e-5
+    count = s.shape[-1]
+
+    def is_unit(columns) -> bool:
+        return bool(np.all(np.abs(np.conj(np.swapaxes(columns, -1, -2)) @ columns - np.eye(columns.shape[-1])) <= room))
+
+    rest = u[..., :count] * s[..., None, :] @ vh[..., :count, :] - matrix
+    return is_unit(u) and is_unit(np.swapaxes(vh, -1, -2)) and bool(np.all(np.abs(rest) <= room * np.abs(s).max(initial=0)))
+
+
+def _all_wrong(judged, holds) -> bool:
+    """Whether something holds for every element that no reference agrees with: holds(ours, the first reference's)."""
+    pairs = zip(judged.wrong or [], judged.results or [], judged.wanted)
+    return all(np.all(holds(ours[bad], w[bad])) for bad, ours, w in pairs if w is not None and bad.any())
 
 
 def _largest(arguments: list) -> float:
@@ -58,34 +79,209 @@ def _largest(arguments: list) -> float:
     return max(found, default=0.0)
 
 
-_WORDS = {"np": np, "is_sorted": _is_sorted, "largest": _largest, "is_spectrum": _is_spectrum}
+def _reach(t) -> float:
+    """The largest finite number of a tensor, 0 of None."""
+    a = values(t) if t is not None else np.zeros(0)
+    return float(np.abs(a[np.isfinite(a)]).max(initial=0.0))
+
+
+def _is_finite(*tensors) -> bool:
+    return all(bool(np.isfinite(values(t)).all()) for t in tensors if t is not None)
+
+
+def _is_best_path(potentials, transitions, lengths, with_ends: bool, results: list) -> bool:
+    """Whether each path has the score that is claimed for it, which the reference says is the best one."""
+    p, t = values(potentials).astype(np.float64), values(transitions).astype(np.float64)
+    room = 1e-5 if potentials.dtype.name in ("float32", "float64") else 2e-2
+    for scores, path, length, claimed in zip(p, results[1], lengths.numpy(), results[0]):
+        tags = path[:length]
+        total = sum(scores[i, tag] for i, tag in enumerate(tags)) + sum(t[a, b] for a, b in zip(tags, tags[1:]))
+        if with_ends and length:
+            total += t[-1, tags[0]] + t[-2, tags[-1]]
+        if abs(total - claimed) > room * (1 + np.abs(p).max() + np.abs(t).max()) * max(length, 1):
+            return False
+    return True
+
+
+def _touches_pixels(boxes, output_size: list, scale: float) -> bool:
+    """Whether a bin of psroi_pool begins or ends where a pixel does, or a corner is half way between two, up to rounding."""
+    def near(a, to: float) -> bool:
+        distance = np.abs((a - to) - np.round(a - to))
+        return bool(np.any(distance <= 1e-5 * (1 + np.abs(a))))
+
+    corners = values(boxes).astype(np.float64)
+    starts, ends = np.floor(corners[:, :2] + 0.5) * scale, np.floor(corners[:, 2:] + 1.5) * scale
+    sizes = np.maximum(ends - starts, 0.1)[:, :, None] / np.array([*output_size, *output_size])[1::-1][:, None]
+    steps = np.arange(max(output_size) + 1)
+    return near(corners, 0.5) or near(starts[:, :, None] + sizes * steps, 0.0)
+
+
+def _is_conditioned(judged, matrix) -> bool:
+    """Whether the largest error is what operands that move by a rounding error can cause."""
+    x, ours, wanted = values(matrix), judged.results[0], judged.wanted[0]
+    if not np.isfinite(x).all() or not np.isfinite(wanted).all():
+        return False
+    error = np.abs(ours - wanted).max(initial=0) / max(np.abs(wanted).max(initial=0), 1e-30)
+    return bool(error <= 8 * np.max(np.linalg.cond(x), initial=0) * EPSILON[matrix.dtype.name])
+
+
+def _pixels(grid, shape, align_corners: bool) -> np.ndarray:
+    """The coordinates of a grid, counted in pixels of images of a shape."""
+    sizes = np.array(shape[2:][::-1])
+    place = values(grid).astype(np.float64) + 1
+    return place / 2 * (sizes - 1) if align_corners else (place * sizes - 1) / 2
+
+
+def _is_whole(a: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return np.abs(a - np.round(a)) <= 1e-4 * (1 + np.abs(a))
+
+
+def _has_halves(grid, shape, align_corners: bool) -> bool:
+    """Whether a point is half way between two pixels."""
+    return bool(np.any(_is_whole(_pixels(grid, shape, align_corners) - 0.5)))
+
+
+def _are_on_edges(judged) -> bool:
+    """Whether every point of a grid whose gradient differs has a coordinate that is a whole number of pixels, up to rounding."""
+    _, x, grid, *_, align_corners = judged.args
+    if judged.wrong is None:
+        return False
+    whole = _is_whole(_pixels(grid, x.shape, align_corners))
+    return bool(np.all(whole.any(-1)[judged.wrong[0].any(-1)]))
+
+
+def _is_wrong_axis(fault: str) -> bool:
+    """Whether the error says that an axis is outside of [-rank, rank), and it is."""
+    found = re.search(r"ax[ei]s (-?\d+) does not fit a tensor of rank (\d+)", fault)
+    return found is not None and not -int(found[2]) <= int(found[1]) < int(found[2])
+
+
+_WORDS = {"np": np, "values": values, "is_sorted": _is_sorted, "largest": _largest, "is_spectrum": _is_spectrum, "is_svd": _is_svd, "reach": _reach,
+          "is_finite": _is_finite, "is_best_path": _is_best_path, "touches_pixels": _touches_pixels,
+          "is_wrong_axis": _is_wrong_axis, "has_halves": _has_halves}
+
+_CONVOLUTIONS = ("conv conv1d conv2d conv3d conv_fused conv_input_grad conv_weight_grad conv1d_transpose conv2d_transpose "
+                 "conv3d_transpose")
+_NORMS = ("batch_norm_train batch_norm group_norm group_norm_rows instance_norm layer_norm layer_norm_rows "
+          "batch_norm_train_grad group_norm_rows_grad layer_norm_rows_grad rms_norm")
+_HALF_OF_SINGLE = 1.8e19  # the root of the largest float32
 
 KNOWN = _joined(
     # what is promised for other operands only
     _each("searchsorted bucketize", "not is_sorted(sorted_sequence)", "a sequence that is not sorted"),
     _each("merge_sorted", "not (is_sorted(x, True) and is_sorted(y, True))", "keys that do not rise"),
-    _each("avg_pool avg_pool_grad", "'nan' in fault.partition('ours')[2]", "the mean of a window without a pixel"),
-    # rounding
-    _each("psroi_pool psroi_pool_grad", "'Paddle' not in fault", "a bin that ends where a pixel begins may round to either side"),
-    _each("grid_sample_grad_grid", "padding_mode == 'reflection'",
-          "the reference is a difference, which is no derivative at an edge of a pixel"),
-    _each("viterbi_decode", "'result 1' in fault", "one of several best paths"),
+    _each("generate_proposals", "np.any(values(im_shape) < 1)", "an image without a pixel"),
+    _each("roi_align roi_align_grad roi_pool roi_largest psroi_pool psroi_pool_grad",
+          "not is_finite(boxes) or not np.isfinite(spatial_scale)", "a box that is nowhere"),
+    _each("clip_grad gated_silu_grad", "x.shape != grad.shape", "a gradient of another shape than the result has"),
+    _each("log_softmax_grad", "np.any(values(out) > 0)", "a logarithm of a probability above 1"),
+    _each("ctc", "np.any(values(log_probs) > 0)", "a logarithm of a probability above 1"),
+    _each("attention_grad", "special or wild", "a logarithm of a sum that is not that of the scores"),
+    _each("attention attention_grad", "keep is not None and dropout == 1", "elements that are kept though none is"),
+    _each("rnnt rnnt_grad", "np.any(labels.numpy() == blank)", "a label that is the blank"),
+    _each("viterbi_decode", "np.any(lengths.numpy() == 0)", "a sequence without an element"),
+    _each("matrix_nms multiclass_nms3", "np.any(values(bboxes)[..., 2:] < values(bboxes)[..., :2])", "boxes inside out have no area"),
+    _each("nms", "np.any(values(boxes)[:, 2:] < values(boxes)[:, :2])", "boxes inside out have no area"),
+    _each("hsigmoid_loss", "path_table is None and np.any((label.numpy() < 0) | (label.numpy() >= num_classes))",
+          "a class that is not there"),
+    # calls that are errors here; their NumPy expressions do not look, and wrap around or read nothing
+    _each("*", "is_wrong_axis(fault)", "an axis that is not there"),
+    _each("index_select", "'is out of range' in fault and x.size == 0", "an index is checked, even if nothing is read"),
+    _each("max_unpool", "'is out of range' in fault and 'of size 0' in fault", "an index is checked, even if nothing is written"),
+    _each("as_strided", "'is outside the tensor' in fault and 0 in shape", "an offset is checked, even if nothing is read"),
+    _each("pad_constant", "len(paddings) != 2 * x.ndim", "a number too many or too few"),
+    _each("crop", "len(shape) != x.ndim or x.size == 0", "a number too many or too few; elements that an empty tensor does not have"),
+    _each("conv1d_transpose conv2d_transpose conv3d_transpose", "'output_padding' in fault and 'must be between' in fault",
+          "an output_padding that is not less than stride or dilation: an error of PyTorch's, too, whose word here pads itself"),
+    _each("conv1d_transpose conv2d_transpose conv3d_transpose", "bias is not None and bias.shape[0] != weight.shape[1] * groups",
+          "a bias for another number of channels"),
+    _each("maxout", "groups < 2", "Paddle refuses it, too, but takes images only"),
+    _each("cross_entropy", "not 0 <= label_smoothing <= 1", "a mixture with negative shares"),
+    _each("logit", "eps is not None and not 0 <= eps <= 0.5", "bounds that are exchanged"),
+    _each("softplus", "beta == 0", "a division by 0"),
+    _each("gaussian_nll_loss", "epsilon <= 0", "a least variance that is none"),
+    _each("slice strided_slice", "len({a % arguments[0].ndim for a in axes}) < len(axes)", "an axis that is there twice"),
+    _each("slice_scatter", "len({len(axes), len(starts), len(ends), len(strides)}) > 1", "a number too many or too few"),
+    # results of nothing
+    _each("embedding_lookup", "x.ndim == 0", "the expression makes a row of one index"),
+    _each("max_pool max_pool1d max_pool2d max_pool3d", "max(padding, default=0) >= min(kernel_size)",
+          "a window without a pixel; the slices of the expression wrap around"),
+    _each("hsigmoid_loss", "input.size == 0", "the expression gives up an axis"),
+    _each("temporal_shift", "x.size == 0", "the expression gives up the number of images"),
+    _each("batch_norm_train", "x.size == 0", "the mean and deviation of no elements"),
+    # several results are right
+    _each("psroi_pool psroi_pool_grad", "'Paddle' not in fault and touches_pixels(boxes, output_size, spatial_scale)",
+          "a bin that ends where a pixel begins may round to either side"),
+    _each("viterbi_decode", "'result 1' in fault and is_best_path(potentials, transition_params, lengths, include_bos_eos_tag, "
+          "results)", "one of several best paths"),
+    _each("svd", "is_svd(x, results)", "vectors of values that are close turn in their plane"),
     _each("eig eigvals", "is_spectrum(x, results)", "the order of eigenvalues, and the phase of vectors where several have one value"),
-    _each("scale clip", "'int' in dtype and np.any(np.abs(x.numpy().astype('float64')) > 2.0 ** 53)",
-          "integers that a double does not hold; ours stay inside the range of the dtype"),
+    _each("max_pool max_pool1d max_pool2d max_pool3d adaptive_max_pool", "not is_finite(x) and not wrong[0].any()",
+          "the place of one of several NaN"),
+    _each("prior_box", "aspect_ratios and len({*aspect_ratios, 1.0}) <= len(aspect_ratios)",
+          "a ratio that is there twice counts once, as in Paddle"),
+    # integers and floats
+    _each("scale clip mean", "'int' in dtype and np.any(np.abs(x.numpy().astype('float64')) > 2.0 ** 50)",
+          "integers that a double does not hold, or whose sum an integer does not"),
     _each("*", "'int' in dtype and 'ours np.float32' in fault and largest(arguments) > 2.0 ** 24",
           "integers become float32 first; in double by the expression"),
-    _each("*", "wild and 'PyTorch' not in fault and 'Paddle' not in fault and any(f' is np.float64({v})' in fault "
-          "for v in ('nan', 'inf', '-inf'))", "the formula overflows on the way"),
-    # arguments outside of what the expression is for
-    _each("generate_proposals", "np.any(im_shape.numpy() < 1)", "an image without a pixel"),
-    # infinities
-    _each("gammainc_order", "order > 0", "the reference is a difference, whose points may be below 0"),
-    _each("gammainc gammaincc", "np.any((x.numpy() < 1e-300) & (x.numpy() > 0))", "SciPy takes a subnormal number for 0"),
-    _each("conv conv1d conv2d conv3d conv_fused", "special and only_where_reference_is_nan",
-          "padding is left out; 0 * infinity in the reference"),
-    _each("conv conv1d conv2d conv3d conv_fused", "largest(arguments) > (65504 if 'float16' in fault else 2.0 ** 53)",
+    _each("*", "'ours np.float16' in fault and largest(arguments) > 65504",
+          "integers beside float16 become float16 first, which may be infinite"),
+    _each("deform_conv2d", "special and neither_is_finite and not is_finite(weight)", "a pixel of weight 0 is left out"),
+    _each("csr_dots csr_matmul coo_matmul conv_input_grad conv_weight_grad", "mixed and 'complex' in fault",
+          "the expression has the dtype of one operand"),
+    _each("heaviside", "mixed", "the expression has the dtype of one operand"),
+    _each(_CONVOLUTIONS, "largest(arguments) > (65504 if 'float16' in fault else 2.0 ** 53)",
           "integers beside floats become floats first, infinite in float16; by the expression they wrap before"),
+    # rounding
+    _each("least_squares pseudo_inverse", "is_conditioned(x)", "the error that the condition of the matrix allows"),
+    _each("recurrent_grad", "both_are_tiny", "gates that are 0 but for the smallest float32"),
+    # references that are differences or overflow on the way
+    _each("npair_loss", "reference_overflows and 'Paddle' in fault", "the expression overflows; Paddle limits logarithms"),
+    _each("grid_sample_grad_x", "mode == 'nearest' and has_halves(grid, x_shape, align_corners)",
+          "half way between pixels the even one is the nearest here, in PyTorch and in Paddle; the expression rounds up"),
+    _each("grid_sample_grad_grid", "are_on_edges", "on the edge of a pixel or image, where both sides differ; ours has Paddle's"),
+    _each("embedding_renorm_", "norm_type == float('inf')", "the expression sums powers"),
+    _each("gammainc_order", "order > 1 or (order and np.any(values(x) < 0.05))",
+          "the reference is a first difference, whose points may be below 0"),
+    _each("gammainc_order", "order == 1 and are_close", "the digits of a difference"),
+    _each("gammainc gammaincc", "np.any((x.numpy() < 1e-300) & (x.numpy() > 0))", "SciPy takes a subnormal number for 0"),
+    _each("ldexp", "reference_is_nan and reach(y) > 1000", "2 ** y overflows in the expression, and times 0 is NaN"),
+    _each("i0 i1", "np.any((np.abs(values(x)) > 700) & (np.abs(values(x)) < 714))", "SciPy's and PyTorch's exponential overflows before it is divided by the root"),
+    _each("*", "wild and 'PyTorch' not in fault and 'Paddle' not in fault and reference_overflows", "the formula overflows on the way"),
+    # 0 * infinity, which is NaN: whether it is part of a sum depends on how the sum is computed
+    _each(_CONVOLUTIONS, "special and (reference_is_nan or ours_is_nan) and not is_finite(*tensors)",
+          "padding is left out, or is a zero that is multiplied"),
+    _each("resample grid_sample grid_sample_grad_x grid_sample_grad_grid roi_align roi_align_grad", "special and reference_overflows",
+          "a pixel of weight 0 is left out"),
+    _each("deform_conv2d", "special and neither_is_finite and not is_finite(weight)", "a pixel of weight 0 is left out"),
+    _each("csr_dots csr_matmul csr_product coo_matmul", "special and reference_is_nan", "what is not stored is not multiplied"),
+    _each("least_squares", "special and (neither_is_finite or reach(y) > 1e37)", "infinities cancel in some orders of the products"),
+    _each("attention", "special and not wrong[0].any() and neither_is_finite", "the logarithm of a sum that is NaN or infinite"),
+    _each("ctc", "special and not is_finite(log_probs) and neither_is_finite", "a sum over paths that are NaN or infinite"),
+    # the limit at infinity, where the formulas have inf - inf or inf / inf
+    _each("mish mish_grad silu swish silu_grad sigmoid stanh", "reference_is_nan and not is_finite(x)", "the limit at infinity"),
+    _each("dice_loss", "reference_is_nan and not is_finite(input)", "the limit at infinity; the expression has 0 * infinity"),
+    _each("pow_grad", "reference_is_nan and np.any(values(x) == 0) and np.any(values(y) == 0)", "x ** 0 is 1 everywhere"),
+    _each("reciprocal rsqrt", "reference_is_nan and not is_finite(x)", "the limit at infinity, which complex division misses"),
+    _each("cross_entropy", "reference_is_nan and not is_finite(input)", "the limit at infinity; the expression has 0 * infinity"),
+    _each("logaddexp_grad", "reference_is_nan and not is_finite(x, y)", "the limit at infinity"),
+    # statistics of float32 whose squares or scales overflow
+    _each("solve_core solve triangular_solve triangular_solve_core lu_solve cholesky_solve", "special and reach(y) > 1e30",
+          "a product on the way is no float32"),
+    _each("attention", "special and reach(query) * reach(key) > 1e37", "a score beyond the numbers that the search for the largest one starts with"),
+    _each("rule_outer rule_matmul sampled_matmul", "special and max(reach(t) for t in tensors) > 1e36", "a sum that is no float32"),
+    _each("softsign softsign_grad", f"'complex64' in dtype and reach(x) > {_HALF_OF_SINGLE}", "the square of the modulus is no float32"),
+    _each("std var var_mean", f"special and reach(x) > {_HALF_OF_SINGLE}", "the variance is no float32"),
+    _each(_NORMS, f"special and reach(x) > {_HALF_OF_SINGLE}", "the variance is no float32"),
+    _each(_NORMS, "special and reach(weight) > 1e35", "the weight times the inverse deviation is no float32"),
+    _each("fft_c2c fft_r2c fft_c2r", "special and reach(x) > 1e36", "the sum of a line is no float32"),
+    _each("label_smooth", "special and reach(label) > 1e36", "the number of classes times a label is no float32"),
+    _each("euclidean_pairs", f"special and (max(reach(x), reach(y)) > {_HALF_OF_SINGLE} or not is_finite(x, y))",
+          "the squares are no float32; their sums are part of a product of matrices"),
+    # PyTorch alone has a result there
+    _each("conv conv1d conv2d conv3d", "weight.shape[1] == 0", "without channels the bias is left; PyTorch has no result then"),
 )
 
 
@@ -94,7 +290,16 @@ def reason(judged, fault: str) -> str | None:
     call = judged.call
     names = {**dict(zip(call.record.parameters, judged.args)), **_WORDS, "dtype": call.dtype, "special": call.special,
              "wild": call.wild, "results": judged.results or [],
-             "only_where_reference_is_nan": _only_where_reference_is_nan(judged), "fault": fault, "arguments": judged.args}
+             "fault": fault, "arguments": judged.args, "tensors": tensors_of(judged.args),
+             "wrong": judged.wrong, "mixed": call.mixed,
+             "are_close": _all_wrong(judged, lambda ours, w: np.isclose(ours, w, rtol=1e-5)),
+             "both_are_tiny": _all_wrong(judged, lambda ours, w: (np.abs(ours) < 1e-25) & (np.abs(w) < 1e-25)),
+             "are_on_edges": call.record.name == "grid_sample_grad_grid" and _are_on_edges(judged),
+             "is_conditioned": lambda matrix: _is_conditioned(judged, matrix),
+             "reference_is_nan": _all_wrong(judged, lambda _, w: np.isnan(w)),
+             "reference_overflows": _all_wrong(judged, lambda _, w: ~np.isfinite(w)),
+             "ours_is_nan": _all_wrong(judged, lambda ours, _: np.isnan(ours)),
+             "neither_is_finite": _all_wrong(judged, lambda ours, w: ~np.isfinite(ours) & ~np.isfinite(w))}
     for name in (call.record.inplace_of or call.record.name, "*"):
         for where, why in KNOWN.get(name, ()):
             if eval(where, names):  # the table is ours

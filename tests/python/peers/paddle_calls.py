@@ -19,6 +19,8 @@ def expression(record, arguments: dict) -> str:
     """By the table, or by the public name with arguments by theirs; those that have their defaults are left out."""
     if record.name in PADDLE:
         return PADDLE[record.name]
+    if not record.python:
+        raise LookupError(f"Paddle has no function for {record.name}")
     defaults = {p.name: p.default for p in inspect.signature(record.function).parameters.values()}
     given = [name for name, value in arguments.items() if _differs(value, defaults[name])]
     return f"{public_name(record)}({', '.join(f'{name}={name}' for name in given)})"

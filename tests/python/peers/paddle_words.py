@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import math  # noqa: F401
 
+import numpy as np
 import paddle
 import paddle.nn.functional as F  # noqa: N812
 
@@ -50,12 +51,32 @@ def phases(vectors):
     """What makes the leading element of each column real and positive: see ops/families/gauge.h."""
     sizes = paddle.square(paddle.abs(vectors.detach()))
     leads = paddle.cast(sizes >= 0.999 * paddle.max(sizes, -2, True), "int32")
-    leading = paddle.take_along_axis(vectors.detach(), paddle.argmax(leads, -2, True), -2)
+    first = F.one_hot(paddle.argmax(leads, -2), vectors.shape[-2]).swapaxes(-1, -2)
+    leading = paddle.sum(vectors * paddle.cast(first, vectors.dtype), -2, keepdim=True)
     return paddle.conj(leading / paddle.cast(paddle.abs(leading), leading.dtype))
 
 
 def gauged(vectors):
     return vectors * phases(vectors)
+
+
+def order_of_lapack(x, values):
+    """A permutation that puts eigenvalues, or the columns of their vectors, into LAPACK's order, which is NumPy's and ours."""
+    if 0 in values.shape:
+        raise Absent("an order of no eigenvalues")
+    distances = np.abs(values.numpy()[..., :, None] - np.linalg.eigvals(x.numpy())[..., None, :])
+    return paddle.to_tensor(np.eye(values.shape[-1])[distances.argmin(-2)].swapaxes(-1, -2)).astype(values.dtype)
+
+
+def ordered_eigvals(x):
+    values = paddle.linalg.eigvals(x)
+    return (values.unsqueeze(-2) @ order_of_lapack(x, values)).squeeze(-2)
+
+
+def ordered_eig(x):
+    values, vectors = paddle.linalg.eig(x)
+    order = order_of_lapack(x, values)
+    return (values.unsqueeze(-2) @ order).squeeze(-2), gauged(vectors @ order)
 
 
 def gauged_svd(x, full_matrices):

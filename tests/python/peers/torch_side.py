@@ -47,5 +47,6 @@ def gradients(pairs: list, leaves: list) -> list:
 
 def lacks(error: Exception) -> bool:
     """Whether PyTorch says that it has no such case, or no such derivative."""
-    phrases = ("not implemented", "not supported", "modified by an inplace operation", "Autograd not support dtype")
+    phrases = ("not implemented", "not supported", "modified by an inplace operation", "Autograd not support dtype",
+               "is not differentiable when")
     return isinstance(error, NotImplementedError) or any(phrase in str(error) for phrase in phrases)

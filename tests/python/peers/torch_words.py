@@ -156,12 +156,21 @@ def conv_transpose(x, weight, bias, stride, padding, output_padding, groups, dil
     return channels_last(out, data_format)
 
 
+def check_windows(sizes, kernel, stride, pads, ceil_mode):
+    for size, k, s, p in zip(sizes, kernel, stride, pads):
+        if k > size + 2 * p:
+            raise Absent("a window larger than the image")
+        if ceil_mode and (size + 2 * p - k + s - 1) // s * s >= size + p:
+            raise Absent("a window without a pixel")
+
+
 def max_pool(x, kernel_size, stride, padding, ceil_mode, data_format="NCL", algorithm="EXPLICIT", mask=False):
     x = channels_first(x, data_format)
     n = x.ndim - 2
     kernel = spread(kernel_size, n)
     stride = kernel if stride is None else spread(stride, n)
     pads = symmetric(before_after(padding, n, algorithm, x.shape[2:], kernel, stride))
+    check_windows(x.shape[2:], kernel, stride, pads, ceil_mode)
     function = (F.max_pool1d, F.max_pool2d, F.max_pool3d)[n - 1]
     found = function(x, kernel, stride, pads, 1, ceil_mode, mask)
     return [channels_last(t, data_format) for t in found] if mask else channels_last(found, data_format)
@@ -173,6 +182,7 @@ def avg_pool(x, kernel_size, stride, padding, ceil_mode, exclusive, divisor, dat
     kernel = spread(kernel_size, n)
     stride = kernel if stride is None else spread(stride, n)
     pads = symmetric(before_after(padding, n, algorithm, x.shape[2:], kernel, stride))
+    check_windows(x.shape[2:], kernel, stride, pads, ceil_mode)
     if divisor is not None and (n == 1 or divisor != int(divisor)):
         raise Absent("a divisor of sequences, or one with a fraction")
     more = {} if n == 1 else {"divisor_override": None if divisor is None else int(divisor)}
@@ -275,6 +285,44 @@ def recurrent(gates, weight, hidden, cell, bias, projection, length, mode, rever
         states.append(hidden)
     order = -1 if reverse else 1
     return torch.stack(states[::order]), torch.stack(cells[::order]) if cells else None
+
+
+def rows_of(crows):
+    """The row of each element of a compressed matrix."""
+    return torch.arange(len(crows) - 1).repeat_interleave(crows.diff())
+
+
+def csr(crows, cols, values, width):
+    return torch.sparse_coo_tensor(torch.stack([rows_of(crows), cols]), values, (len(crows) - 1, width))
+
+
+def csr_product(x, y):
+    """Compressed rows, columns and values of a product."""
+    found = torch.sparse.mm(x, y).coalesce()
+    rows, columns = found.indices()
+    return torch.searchsorted(rows.contiguous(), torch.arange(x.shape[0] + 1)), columns, found.values()
+
+
+def segment_rows(x, places, size, pooltype):
+    """Sums, means, maxima or minima of the rows of each segment, 0 for those without one."""
+    pool = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax, "min": torch.amin}[pooltype]
+    parts = [x[places == i] for i in range(size)]
+    pooled = [pool(rows, 0).to(x.dtype) if len(rows) else x.new_zeros(x.shape[1:]) for rows in parts]
+    return torch.stack(pooled) if pooled else x.new_zeros(0, *x.shape[1:])
+
+
+def fft_c2r(x, axes, normalization, forward, size):
+    """A transform forward of Hermitian numbers is that of their conjugates back, without its divisor."""
+    sizes = [x.shape[a] for a in axes[:-1]] + [size or 2 * (x.shape[axes[-1]] - 1)]
+    if sizes[-1] == 0:
+        raise Absent("a result without an element")
+    return (torch.fft.hfftn if forward else torch.fft.irfftn)(x, sizes, axes, normalization)
+
+
+def fft_r2c(x, axes, normalization, forward, onesided):
+    if onesided:
+        return (torch.fft.rfftn if forward else torch.fft.ihfftn)(x, dim=axes, norm=normalization)
+    return (torch.fft.fftn if forward else torch.fft.ifftn)(x, dim=axes, norm=normalization)
 
 
 def reduced(values, reduction):

@@ -35,7 +35,22 @@ DIFFERENT = _joined(
           "Paddle takes it that the probabilities of a row sum to 1; here the derivative is exact"),
     _each("mode_along crop slice_put", "gradients", "True",
           "Paddle's gradient is not filled for 0-d and empty operands"),
+    _each("softsign", "gradients", "'complex' in x.dtype.name", "Paddle has the derivative of real numbers"),
+    _each("cholesky_solve", "gradients", "True", "Paddle's gradient depends on the triangle that the value does not read"),
+    _each("eigh eigvalsh", "gradients", "UPLO == 'U'", "Paddle's is not Hermitian; ours is PyTorch's"),
+    _each("eig", "gradients", "x.ndim > 2", "Paddle's is right for the first matrix only; ours is PyTorch's"),
+    _each("eigvals", "gradients", "True", "Paddle has 0"),
+    _each("svd", "gradients", "'complex' in x.dtype.name", "Paddle forgets that the phases of both vectors move together"),
+    _each("lu_solve", "gradients", "trans != 'N' or 'complex' in b.dtype.name",
+          "Paddle takes the factors of a transposed matrix for those of the matrix, and forgets conjugates; ours is PyTorch's"),
+    _each("det", "gradients", "np.any(np.linalg.matrix_rank(x.numpy()) == x.shape[-1] - 1)",
+          "the cofactors of a singular matrix; Paddle has 0"),
+    _each("slogdet_parts", "gradients", "'complex' in x.dtype.name", "Paddle leaves out the direction"),
+    _each("triangular_solve", "gradients", "unitriangular", "Paddle has a gradient by the diagonal, which is not read"),
     # values
+    _each("cholesky_inverse", "values", "'complex' in x.dtype.name", "Paddle forgets the conjugate"),
+    _each("lu_solve", "values", "trans == 'C' and 'complex' in b.dtype.name", "Paddle transposes without the conjugate"),
+    _each("pseudo_inverse", "values", "'complex' in x.dtype.name and not hermitian", "Paddle forgets the conjugate"),
     _each("instance_norm", "values", "True", "Paddle ignores data_format and the running statistics"),
     _each("affine_grid", "values", "1 in out_shape", "Paddle divides by 0 along an axis of size 1"),
     _each("gammainc gammaincc", "values", "True", "Paddle does not broadcast, and loses all digits of float32"),
@@ -51,6 +66,7 @@ DIFFERENT = _joined(
     _each("ldexp", "dtype", "True", "16-bit floats stay what they are here"),
     _each("divide", "dtype", "dtype == 'bool'", "a quotient of bools is a float here"),
     _each("bincount", "dtype", "True", "whole weights have whole sums here"),
+    _each("eigh eigvalsh", "dtype", "'complex' in x.dtype.name and 0 in x.shape", "eigenvalues of no Hermitian matrix are real, too"),
     _each("reduce_as", "dtype", "x.shape == target.shape", "sums of integers are int64 here, those of one element too"),
 )
 
@@ -114,7 +130,7 @@ DIFFERENT_AT_EDGES = _joined(
 # Paddle keeps the numbers of these ops, or computes them, in float32.
 SINGLE = frozenset((
     "adaptive_avg_pool2d", "adaptive_avg_pool3d", "cdist", "celu", "cross_entropy", "dist", "elu", "exp", "hardsigmoid",
-    "hsigmoid_loss", "label_smooth", "local_response_norm", "lp_pool", "multi_margin_loss", "normalize", "p_norm",
-    "pairwise_distance", "polar", "renorm", "resample", "selu", "sigmoid", "silu", "softshrink", "stanh",
+    "hsigmoid_loss", "label_smooth", "local_response_norm", "log_sigmoid", "lp_pool", "multi_margin_loss", "normalize", "p_norm",
+    "pairwise_distance", "polar", "renorm", "resample", "selu", "sigmoid", "silu", "softplus", "softshrink", "stanh",
     "swish", "gated_silu",
 ))

@@ -28,7 +28,9 @@ PADDLE = {
     # contraction
     "tensordot_axes": "paddle.tensordot(x, y, [x_axes, y_axes])",
     # factors of matrices; the phase of vectors is ours
-    "eig": "(lambda w, v: (w, gauged(v)))(*paddle.linalg.eig(x))",
+    "cholesky_inverse": "paddle.linalg.cholesky_inverse(paddle.triu(x) if upper else paddle.tril(x), upper)",
+    "eig": "ordered_eig(x)",
+    "eigvals": "ordered_eigvals(x)",
     "eigh": "(lambda w, v: (w, gauged(v)))(*paddle.linalg.eigh(x, UPLO))",
     "lu_factor": "paddle.linalg.lu(x, True, True)",
     "lu_parts": "paddle.linalg.lu_unpack(x, y)",

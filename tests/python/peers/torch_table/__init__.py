@@ -7,9 +7,9 @@ definition, and why: "values" are not compared, or only "gradients" are not.
 
 from __future__ import annotations
 
-from peers.torch_table import layers, losses, matrices, ours, pointwise, reducing, shaping
+from peers.torch_table import layers, losses, matrices, ours, pointwise, reducing, shaping, sparse
 
-TABLES = (pointwise, shaping, reducing, matrices, layers, losses)
+TABLES = (pointwise, shaping, reducing, matrices, layers, losses, sparse)
 TORCH: dict[str, str] = {name: expression for table in TABLES for name, expression in table.TORCH.items()}
 # op -> (what is not compared: "values" or "gradients"; for which arguments, an expression; why)
 DIFFERENT: dict[str, tuple[str, str, str]] = {name: d for table in TABLES for name, d in table.DIFFERENT.items()}

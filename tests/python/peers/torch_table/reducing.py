@@ -34,7 +34,8 @@ TORCH = {
     # linalg
     "matmul_core": "torch.matmul(x, y)",
     "matmul": "torch.matmul(x.mT if transpose_x and x.ndim > 1 else x, y.mT if transpose_y and y.ndim > 1 else y)",
-    "linear": "F.linear(x, weight.T, bias.expand(weight.shape[1]) if bias is not None else None)",
+    "linear": "x @ weight + (0 if bias is None else bias) if weight.ndim != 2 or (bias is not None and bias.ndim > 1) else "
+              "F.linear(x, weight.T, bias.expand(weight.shape[1]) if bias is not None else None)",
     # order_statistics
     "mode_along": "torch.mode(x, axis)",
     "median_along": "(torch.nanmedian if ignore_nan else torch.median)(x, axis, True) if not average else "

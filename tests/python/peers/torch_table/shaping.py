@@ -7,12 +7,12 @@ TORCH = {
                  "torch.scatter_reduce(x, axis, index % x.shape[axis], value, {'add': 'sum', 'mul': 'prod'}[reduce], "
                  "include_self=include_self)",
     "put_along_extreme": "torch.scatter_reduce(x, axis, index, value, reduce, include_self=include_self)",
-    "take_along_axis": "torch.take_along_dim(arr, indices, axis)",
+    "take_along_axis": "torch.take_along_dim(arr, indices, axis) if broadcast else torch.gather(arr, axis, indices)",
     "put_along_axis": "(lambda at, v: torch.scatter(arr, axis, at, v) if reduce == 'assign' else "
                       "torch.scatter_reduce(arr, axis, at, v, {'add': 'sum', 'mul': 'prod'}.get(reduce, reduce), "
-                      "include_self=include_self))(*torch.broadcast_tensors(indices.expand("
-                      "[n if i == axis % arr.ndim else m for i, (n, m) in enumerate(zip(indices.shape, arr.shape))]) "
-                      "% arr.shape[axis], values))",
+                      "include_self=include_self))(*(lambda at: (at % arr.shape[axis], values.expand(at.shape)))(indices.expand("
+                      "[n if i == axis % arr.ndim or not broadcast else m for i, (n, m) in "
+                      "enumerate(zip(indices.shape, arr.shape))])))",
     # creation
     "full": "torch.full(shape, fill_value, dtype=dtype or torch.float32)",
     "full_like": "torch.full_like(x, fill_value, dtype=dtype)",

@@ -1,0 +1,211 @@
+"""ONNX models: values against NumPy, sizes that stay open, files that are wrong."""
+
+import numpy as np
+import pytest
+from onnx_files import field, model, node, port, tensor
+
+import oar
+from oar import _C
+
+
+def loaded(tmp_path, content: bytes):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(content)
+    return oar.onnx.load(path)
+
+
+def random(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype("float32")
+
+
+def one(op, arrays, wanted, tmp_path, opset=17, outputs=1, rtol=1e-5, **attributes):
+    """A model of one node gives the wanted arrays."""
+    names = [f"x{i}" for i in range(len(arrays))]
+    ports = [port(n, a.shape, a.dtype.name) for n, a in zip(names, arrays)]
+    results = [f"y{i}" for i in range(outputs)]
+    got = loaded(tmp_path, model([node(op, names, results, **attributes)], ports, results, opset=opset))(*arrays)
+    for g, w in zip(got, wanted if outputs > 1 else [wanted], strict=True):
+        np.testing.assert_allclose(g.numpy(), w, rtol=rtol, atol=1e-6)
+        assert list(g.shape) == list(np.shape(w))
+
+
+def test_names_and_order_of_inputs(tmp_path):
+    m = loaded(tmp_path, model([node("Sub", ["b", "a"], ["y"])], [port("a", [2]), port("b", [2])], ["y"]))
+    assert (m.inputs, m.outputs) == (["a", "b"], ["y"])
+    a, b = np.float32([1, 2]), np.float32([10, 20])
+    np.testing.assert_array_equal(m(a, b)[0].numpy(), b - a)
+    np.testing.assert_array_equal(m({"b": b, "a": a})[0].numpy(), b - a)
+    with pytest.raises(ValueError, match="'c' is missing or not one of them"):
+        m({"a": a, "b": b, "c": a})
+    with pytest.raises(ValueError, match="takes 2 inputs and is given 1"):
+        m(a)
+
+
+@pytest.mark.parametrize("op, function", [
+    ("Relu", lambda x: np.maximum(x, 0)), ("Exp", np.exp), ("Neg", np.negative), ("Abs", np.abs), ("Tanh", np.tanh),
+    ("Sigmoid", lambda x: 1 / (1 + np.exp(-x))), ("Floor", np.floor), ("Softsign", lambda x: x / (1 + np.abs(x))),
+])
+def test_functions_of_elements(op, function, tmp_path):
+    x = random(3, 4)
+    one(op, [x], function(x), tmp_path)
+
+
+def test_integers_are_divided_towards_zero(tmp_path):
+    x, y = np.int64([7, -7, 7, -7, 6]), np.int64([2, 2, -2, -2, 3])
+    one("Div", [x, y], np.int64([3, -3, -3, 3, 2]), tmp_path)
+    one("Mod", [x, y], np.fmod(x, y), tmp_path, fmod=1)
+
+
+def test_gemm_and_broadcast(tmp_path):
+    a, b, c = random(4, 3), random(5, 4, seed=1), random(5, seed=2)
+    one("Gemm", [a, b, c], 0.5 * a.T @ b.T + 2 * c, tmp_path, alpha=0.5, beta=2.0, transA=1, transB=1)
+
+
+def test_softmax_of_old_versions_joins_the_last_axes(tmp_path):
+    x = random(2, 3, 4)
+    e = np.exp(x.reshape(2, 12))
+    one("Softmax", [x], (e / e.sum(1, keepdims=True)).reshape(2, 3, 4), tmp_path, opset=11)
+    e = np.exp(x)
+    one("Softmax", [x], e / e.sum(-1, keepdims=True), tmp_path, opset=13)
+
+
+def test_convolution_with_automatic_padding(tmp_path):
+    x, w = random(1, 1, 5, 5), random(1, 1, 3, 3, seed=1)
+    padded = np.pad(x[0, 0], 1)
+    wanted = np.array([[np.sum(padded[2 * i:2 * i + 3, 2 * j:2 * j + 3] * w[0, 0]) for j in range(3)] for i in range(3)])
+    one("Conv", [x, w], wanted[None, None], tmp_path, auto_pad="SAME_UPPER", strides=[2, 2])
+    one("Conv", [x, w], wanted[None, None], tmp_path, pads=[1, 1, 1, 1], strides=[2, 2])
+
+
+def test_sizes_stay_open_through_shape_computations(tmp_path):
+    """Shape, Gather, Concat, Reshape: what exporters write for x.reshape(n, -1)."""
+    nodes = [node("Shape", ["x"], ["s"]), node("Gather", ["s", "zero"], ["n"], axis=0),
+             node("Unsqueeze", ["n", "axes"], ["n1"]), node("Concat", ["n1", "rest"], ["shape"], axis=0),
+             node("Reshape", ["x", "shape"], ["y"])]
+    m = loaded(tmp_path, model(nodes, [port("x", ["batch", 3, "width"])], ["y"],
+                               {"zero": np.int64(0), "axes": np.int64([0]), "rest": np.int64([-1])}))
+    for n, width in [(2, 4), (5, 4), (1, 7)]:
+        x = random(n, 3, width)
+        np.testing.assert_array_equal(m(x)[0].numpy(), x.reshape(n, -1))
+
+
+def test_a_shape_among_the_inputs(tmp_path):
+    m = loaded(tmp_path, model([node("Reshape", ["x", "shape"], ["y"])], [port("x", [2, 6]), port("shape", [2], "int64")], ["y"]))
+    x = random(2, 6)
+    for shape in [(3, 4), (4, 3), (3, 4), (-1, 2)]:
+        np.testing.assert_array_equal(m(x, np.int64(shape))[0].numpy(), x.reshape(shape))
+
+
+def test_a_rank_that_the_file_leaves_open(tmp_path):
+    m = loaded(tmp_path, model([node("ReduceSum", ["x"], ["y"], keepdims=0)], [port("x")], ["y"]))
+    for shape in [(3,), (2, 3), (2, 2, 2)]:
+        x = random(*shape)
+        np.testing.assert_allclose(m(x)[0].numpy(), x.sum(), rtol=1e-5)
+
+
+def test_lstm(tmp_path):
+    steps, batch, features, hidden = 3, 2, 4, 5
+    x, w, r, b = random(steps, batch, features), random(1, 20, 4, seed=1), random(1, 20, 5, seed=2), random(1, 40, seed=3)
+    h = c = np.zeros((batch, hidden), "float32")
+    states = []
+    for t in range(steps):
+        i, o, f, g = np.split(x[t] @ w[0].T + h @ r[0].T + b[0, :20] + b[0, 20:], 4, 1)
+        i, o, f = (1 / (1 + np.exp(-v)) for v in (i, o, f))
+        c = f * c + i * np.tanh(g)
+        h = o * np.tanh(c)
+        states.append(h)
+    one("LSTM", [x, w, r, b], [np.stack(states)[:, None], h[None], c[None]], tmp_path, outputs=3, hidden_size=hidden)
+
+
+def test_quantised_product(tmp_path):
+    a, b = np.uint8([[1, 200], [3, 4]]), np.int8([[-5, 6], [7, -8]])
+    one("MatMulInteger", [a, b], a.astype("int32") @ b.astype("int32"), tmp_path)
+
+
+def test_tensors_of_onnx_files():
+    for array in [random(2, 3), np.int64([1, -2]), np.bool_([True, False]), np.float16(3.5), np.zeros((0, 3), "float32")]:
+        read = _C.onnx_tensor(tensor(array))
+        np.testing.assert_array_equal(read.numpy(), array)
+        assert read.dtype.name == array.dtype.name
+
+
+# what is wrong with a file ---------------------------------------------------------------------------
+
+
+def test_all_unknown_operators_are_listed(tmp_path):
+    nodes = [node("Frobnicate", ["x"], ["a"]), node("Relu", ["a"], ["b"]), node("Other", ["b"], ["y"], domain="my.domain")]
+    m = loaded(tmp_path, model(nodes, [port("x", [2])], ["y"]))
+    with pytest.raises(NotImplementedError, match="cannot import yet: Frobnicate, my.domain::Other"):
+        m(random(2))
+
+
+def test_a_cycle(tmp_path):
+    m = loaded(tmp_path, model([node("Add", ["x", "b"], ["a"]), node("Relu", ["a"], ["b"])], [port("x", [2])], ["b"]))
+    with pytest.raises(ValueError, match="Add 'the Add' reads 'b', which nothing before it computes"):
+        m(random(2))
+
+
+def test_a_wrong_dtype_or_size_names_the_input(tmp_path):
+    m = loaded(tmp_path, model([node("Relu", ["x"], ["y"])], [port("x", [2, 3])], ["y"]))
+    with pytest.raises((TypeError, ValueError), match="'x'"):
+        m(np.zeros((2, 3), "int64"))
+    with pytest.raises(ValueError, match="'x'"):
+        m(random(2, 4))
+
+
+@pytest.mark.parametrize("sizes, why", [([1 << 62, 1 << 62], "more than can be addressed"), ([-3], "negative"), ([4], "bytes instead of")])
+def test_a_weight_that_does_not_fit_its_bytes(sizes, why, tmp_path):
+    weight = b"".join(field(1, s) for s in sizes) + field(2, 1) + field(8, "w") + field(9, b"\0" * 8)
+    graph = field(1, node("Add", ["x", "w"], ["y"])) + field(5, weight) + field(11, port("x", [2])) + field(12, port("y"))
+    with pytest.raises(ValueError, match=why):
+        loaded(tmp_path, field(1, 8) + field(7, graph) + field(8, field(2, 17)))
+
+
+@pytest.mark.parametrize("location", ["../secret", "/etc/hostname", "link/../../secret"])
+def test_external_data_stays_in_its_folder(location, tmp_path):
+    (tmp_path / "secret").write_bytes(b"\0" * 8)
+    folder = tmp_path / "inner"
+    folder.mkdir()
+    where = field(13, field(1, "location") + field(2, location))
+    weight = field(1, 2) + field(2, 1) + field(8, "w") + where + field(14, 1)
+    graph = field(1, node("Add", ["x", "w"], ["y"])) + field(5, weight) + field(11, port("x", [2])) + field(12, port("y"))
+    with pytest.raises(ValueError, match="outside of the model's folder"):
+        loaded(folder, field(1, 8) + field(7, graph))
+
+
+def test_external_data(tmp_path):
+    (tmp_path / "weights.bin").write_bytes(b"junk" + np.float32([3, 4]).tobytes())
+    where = b"".join(field(13, field(1, k) + field(2, v)) for k, v in [("location", "weights.bin"), ("offset", "4"), ("length", "8")])
+    weight = field(1, 2) + field(2, 1) + field(8, "w") + where + field(14, 1)
+    graph = field(1, node("Add", ["x", "w"], ["y"])) + field(5, weight) + field(11, port("x", [2])) + field(12, port("y"))
+    m = loaded(tmp_path, field(1, 8) + field(7, graph) + field(8, field(2, 17)))
+    np.testing.assert_array_equal(m(np.float32([1, 2]))[0].numpy(), [4, 6])
+
+
+def test_damaged_files_are_errors(tmp_path):
+    """Cut off anywhere, or with random bytes: a model or an error."""
+    content = model([node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]), node("Relu", ["c"], ["y"])],
+                    [port("x", ["n", 3, 8, 8])], ["y"], {"w": random(4, 3, 3, 3)})
+    rng = np.random.default_rng(1)
+    x, errors, runs = random(1, 3, 8, 8), 0, 0
+    cut = [content[:n] for n in rng.integers(0, len(content), 150)]
+    changed = []
+    for _ in range(600):
+        data = bytearray(content)
+        for at in rng.integers(0, len(data), rng.integers(1, 6)):
+            data[at] = rng.integers(0, 256)
+        changed.append(bytes(data))
+    for data in cut + changed:
+        try:
+            _C.onnx_model(data, str(tmp_path)).run([oar.to_tensor(x)])
+            runs += 1
+        except (ValueError, TypeError, RuntimeError, OSError):
+            errors += 1
+    assert errors > 200 and runs > 50
+
+
+def test_missing_files(tmp_path):
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        oar.onnx.load(tmp_path / "no.onnx")
+    with pytest.raises(FileNotFoundError, match="is a folder"):
+        oar.onnx.load(tmp_path)
