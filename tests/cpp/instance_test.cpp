@@ -198,9 +198,9 @@ TEST(Instance, AnInterruptedRunChangesNothing) {
         add_(count, reshape(sum(y * 0.0), {1}) + 1.0);
         return Tensors{y};
       },
-      {{DType::Float32, {160, 160}, "x"}});
+      {{DType::Float32, {480, 480}, "x"}});
   const Executor executor(program);
-  const Tensor x = full({160, 160}, Scalar(1.0 / 160), DType::Float32);
+  const Tensor x = full({480, 480}, Scalar(1.0 / 480), DType::Float32);
   executor.run({{x}});
   EXPECT_EQ(count.to_vector<double>()[0], 1);
   static constexpr HostLanguage kInterrupting = {.interrupted = [] { return wanted.load(); }};

@@ -5,8 +5,8 @@
 
 namespace oar::cpu::lapack {
 
-// Matrices up to this size are factored side by side, if a batch has enough of them.
-inline constexpr int64_t kLanesLu = 32;
+// Matrices of these sizes are factored side by side, if a batch has enough of them. Smaller ones stay in registers as they are.
+inline constexpr int64_t kLeastLanesLu = 4, kLanesLu = 32;
 
 // Row j gets the row `best` of each lane, and `old` what it was, from column j on.
 template <class T>
