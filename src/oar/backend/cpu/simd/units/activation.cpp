@@ -1,5 +1,6 @@
 // Loops of activations and their derivatives.
 #include <cmath>
+#include <limits>
 
 #include "oar/backend/cpu/simd/loops.h"
 
@@ -153,7 +154,8 @@ struct Stanh {
     const T lost = fma(a, v, -angle) + a_low * v;
     const T slope = fma(-y, y, T(1)) * b;
     const T made = fma(y, b, y * b_low);
-    return slope == 0 ? made : with_sign(fma(slope, lost, made), made);
+    const bool done = slope == 0 || !(magnitude(made) <= std::numeric_limits<T>::max());
+    return done ? made : with_sign(fma(slope, lost, made), made);
   }
 };
 template <class T>
