@@ -2,7 +2,7 @@
 #include <numeric>
 
 #include "oar/backend/cpu/lapack/gauge.h"
-#include "oar/backend/cpu/lapack/lanes_jacobi.h"
+#include "oar/backend/cpu/lapack/lanes_schur.h"
 #include "oar/backend/cpu/lapack/two_by_two.h"
 
 namespace oar::cpu {
@@ -229,6 +229,78 @@ class GeneralSolver {
   const Scratch<T> work_;
 };
 
+// Values and vectors of one matrix of a group, whose Schur form is t.
+template <class R>
+void store_eigen(int64_t n, const R* t, const R* z, const R* scales, R back,
+                 std::complex<R>* values, std::complex<R>* vectors) {
+  using C = std::complex<R>;
+  C x[kLanesSchur], made[kLanesSchur];
+  R real_x[kLanesSchur], real_made[kLanesSchur];
+  for (int64_t k = 0; k < n; ++k) {
+    const R value = t[k * (n + 1)];
+    if (k + 1 == n || t[(k + 1) * n + k] == 0) {
+      values[k] = value * back;
+      if (vectors == nullptr) continue;
+      SchurVector<R, R>(n, t, k, value, real_x).run();
+      store_schur_vector(n, z, scales, kLanes<R>, real_x, k + 1, real_made);
+      for (int64_t i = 0; i < n; ++i) vectors[i * n + k] = real_made[i];
+      continue;
+    }
+    const R turn =
+        std::sqrt(std::abs(t[k * n + k + 1])) * std::sqrt(std::abs(t[(k + 1) * n + k]));
+    values[k] = C(value * back, turn * back);
+    values[k + 1] = std::conj(values[k]);
+    ++k;
+    if (vectors == nullptr) continue;
+    SchurVector<C, R>(n, t, k, C(value, turn), x).run();
+    store_schur_vector(n, z, scales, kLanes<R>, x, k + 1, made);
+    for (int64_t i = 0; i < n; ++i) {
+      vectors[i * n + k - 1] = made[i];
+      vectors[i * n + k] = std::conj(made[i]);
+    }
+  }
+}
+
+// Small real matrices, in lanes; those with rows that LAPACK would exchange are left to it.
+template <class R>
+void general_lanes(const MatrixShape& shape, const R* x, std::complex<R>* values,
+                   std::complex<R>* vectors, Failure& failure) {
+  using V = Reals<R>;
+  const int64_t n = shape.rows, size = n * n;
+  constexpr int64_t kWidth = kLanes<R>;
+  over_groups<R>(shape.count, 25 * static_cast<double>(n * n * n), [&](int64_t first,
+                                                                       int64_t used) {
+    const Scratch<V> a(size), z(vectors == nullptr ? 0 : size);
+    const Scratch<R> t(size * kWidth), turns(vectors == nullptr ? 0 : size * kWidth);
+    V scales[kLanesSchur];
+    gather_lanes(x + first * size, size, used, size, a.data());
+    V zero{};
+    for (int64_t i = 0; i < size; ++i) zero += a[i] * 0;
+    const Mask<R> finite = zero == 0;
+    if (any_lane(~finite))
+      for (int64_t i = 0; i < size; ++i) a[i] = where(finite, a[i], V{});
+    const V back = scale_to_one<R>(a.data(), size);
+    const Mask<R> isolated = balance<R>(n, a.data(), scales);
+    V* const transform = vectors == nullptr ? nullptr : z.data();
+    to_hessenberg<R>(n, a.data(), transform);
+    const bool settled = SchurIteration<R>(n, a.data(), transform).run();
+    scatter_lanes(a.data(), size, t.data(), size, kWidth);
+    if (vectors != nullptr) scatter_lanes(z.data(), size, turns.data(), size, kWidth);
+    for (int64_t lane = 0; lane < used; ++lane) {
+      const int64_t i = first + lane;
+      std::complex<R>* own = vectors == nullptr ? nullptr : vectors + i * size;
+      if (finite[lane] == 0) {
+        failure.report(i);
+      } else if (settled && isolated[lane] == 0) {
+        store_eigen<R>(n, t.data() + lane * size, turns.data() + (own ? lane * size : 0),
+                       reinterpret_cast<const R*>(scales) + lane, back[lane], values + i * n, own);
+      } else if (!GeneralSolver<R>(n, own != nullptr).run(x + i * size, values + i * n, own)) {
+        failure.report(i);
+      }
+    }
+  });
+}
+
 void general(KernelCall& call, bool wants_vectors) {
   const MatrixShape shape(call.in(0));
   if (shape.count * shape.size() == 0) return;
@@ -241,6 +313,11 @@ void general(KernelCall& call, bool wants_vectors) {
     const Result<C> values(call.out(0));
     const Result<C> vectors(call.out(wants_vectors ? 1 : 0));
     C* found = wants_vectors ? vectors.data() : nullptr;
+    bool done = false;
+    if constexpr (!kComplex<T>) {
+      done = n > 2 && n <= kLanesSchur && fills_lanes<T>(shape.count);
+      if (done) general_lanes(shape, x.data(), values.data(), found, failure);
+    }
     if (n == 2)
       over_batch(shape.count, 100, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)
@@ -249,7 +326,7 @@ void general(KernelCall& call, bool wants_vectors) {
           else
             eigen_two(x.data() + i * 4, values.data() + i * 2, found ? found + i * 4 : nullptr);
       });
-    else
+    else if (!done)
       over_library_batch(shape.count, 25 * static_cast<double>(n * n * n),
                          [&](int64_t begin, int64_t end) {
                            GeneralSolver<T> solver(n, wants_vectors);
