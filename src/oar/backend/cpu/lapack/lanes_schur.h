@@ -32,6 +32,9 @@ Mask<R> balance(int64_t n, Reals<R>* a, Reals<R>* scales) {
       }
       const Mask<R> zero = (column == 0) | (row == 0);
       isolated |= zero;
+      // With the diagonal, as LAPACK since 3.5: scales that make nothing else smaller would only make its errors larger.
+      column += magnitude(a[i * n + i]);
+      row += magnitude(a[i * n + i]);
       const V before = column + row;
       for (Mask<R> low = column * 2 < row; any_lane(low & ~zero); low = column * 2 < row) {
         factor = where(low & ~zero, factor * 2, factor);

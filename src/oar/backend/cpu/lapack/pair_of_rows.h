@@ -13,11 +13,14 @@ template <class R>
 struct PairOfRows {
   PairOfRows(R first, R above, R below, R last) : a(first), b(above), c(below), d(last) {
     if (c == 0) return;
+    const R more = std::max(std::abs(b), std::abs(c)), half = (a - d) / 2;
     if (b == 0) {
       exchange();
-    } else if (a != d || std::signbit(b) == std::signbit(c)) {
-      const R half = (a - d) / 2, more = std::max(std::abs(b), std::abs(c)),
-              less = std::copysign(std::min(std::abs(b), std::abs(c)), b) * (c < 0 ? -1 : 1);
+    } else if (std::signbit(b) != std::signbit(c) &&
+               std::abs(half) <= std::numeric_limits<R>::epsilon() / 8 * more) {
+      a = d = d + half;  // a rotation would be found from rounding errors, and these may underflow
+    } else {
+      const R less = std::copysign(std::min(std::abs(b), std::abs(c)), b) * (c < 0 ? -1 : 1);
       const R scale = std::max(std::abs(half), more);
       const R square = half / scale * half + more / scale * less;
       if (square >= 4 * std::numeric_limits<R>::epsilon())
