@@ -3,6 +3,7 @@
 
 #include "oar/backend/cpu/lapack/gauge.h"
 #include "oar/backend/cpu/lapack/lanes_schur.h"
+#include "oar/backend/cpu/lapack/lanes_tridiagonal.h"
 #include "oar/backend/cpu/lapack/two_by_two.h"
 
 namespace oar::cpu {
@@ -88,18 +89,28 @@ void complete(int64_t n, bool upper, Lanes<T>* a) {
   }
 }
 
-// Small matrices by rotations, in lanes.
+// Small matrices, in lanes: by rotations, or from some size on by way of tridiagonal ones.
 template <class T>
 void hermitian_lanes(const MatrixShape& shape, bool upper, const T* x, real_t<T>* values,
                      T* vectors, Failure& failure) {
   const int64_t n = shape.rows;
   const double work = 40 * static_cast<double>(n * n * n);
   over_groups<T>(shape.count, work, [&](int64_t first, int64_t used) {
-    Lanes<T> a[kLanesJacobi * kLanesJacobi], v[kLanesJacobi * kLanesJacobi];
-    gather_lanes(x + first * n * n, n * n, used, n * n, a);
-    complete<T>(n, upper, a);
-    const Reals<T> back = scale_to_one<T>(a, n * n);
-    if (!diagonalise<T>(n, a, vectors == nullptr ? nullptr : v))
+    const Scratch<Lanes<T>> a(n * n), space(vectors == nullptr ? 0 : n * n);
+    Lanes<T>* const v = vectors == nullptr ? nullptr : space.data();
+    Reals<T> found[kLanesTridiagonal], beside[kLanesTridiagonal];
+    gather_lanes(x + first * n * n, n * n, used, n * n, a.data());
+    complete<T>(n, upper, a.data());
+    const Reals<T> back = scale_to_one<T>(a.data(), n * n);
+    bool settled = false;
+    if (n <= kLanesJacobi) {
+      settled = diagonalise<T>(n, a.data(), v);
+      for (int64_t j = 0; j < n; ++j) found[j] = real_part(a[j * (n + 1)]);
+    } else {
+      to_tridiagonal<T>(n, a.data(), found, beside, v);
+      settled = TridiagonalIteration<T>(n, found, beside, v).run();
+    }
+    if (!settled)
       return hermitian_range(n, upper, first, first + used, x, values, vectors, failure);
     for (int64_t lane = 0; lane < used; ++lane) {
       const int64_t i = first + lane;
@@ -107,18 +118,18 @@ void hermitian_lanes(const MatrixShape& shape, bool upper, const T* x, real_t<T>
         failure.report(i);
         continue;
       }
-      int64_t order[kLanesJacobi];
-      const auto value = [&](int64_t j) { return real_part(a[j * (n + 1)])[lane]; };
+      int64_t order[kLanesTridiagonal];
+      T vector[kLanesTridiagonal];
       std::iota(order, order + n, 0);
-      std::stable_sort(order, order + n,
-                       [&](int64_t left, int64_t right) { return value(left) < value(right); });
+      std::stable_sort(order, order + n, [&](int64_t left, int64_t right) {
+        return found[left][lane] < found[right][lane];
+      });
       for (int64_t j = 0; j < n; ++j) {
-        values[i * n + j] = value(order[j]) * back[lane];
+        values[i * n + j] = found[order[j]][lane] * back[lane];
         if (vectors == nullptr) continue;
-        T* column = vectors + i * n * n + j;
-        for (int64_t row = 0; row < n; ++row)
-          column[row * n] = lane_of<T>(v[row * n + order[j]], lane);
-        apply(gauge_of(column, n, n), column, n, n);
+        for (int64_t row = 0; row < n; ++row) vector[row] = lane_of<T>(v[row * n + order[j]], lane);
+        apply(gauge_of(vector, 1, n), vector, 1, n);
+        for (int64_t row = 0; row < n; ++row) vectors[(i * n + row) * n + j] = vector[row];
       }
     }
   });
@@ -136,7 +147,7 @@ void hermitian(KernelCall& call, bool wants_vectors) {
     const Result<real_t<T>> values(call.out(0));
     const Result<T> vectors(call.out(wants_vectors ? 1 : 0));
     T* found = wants_vectors ? vectors.data() : nullptr;
-    if (takes_rotations<T>(shape))
+    if (takes_tridiagonal<T>(shape))
       hermitian_lanes(shape, upper, x.data(), values.data(), found, failure);
     else
       over_library_batch(
