@@ -103,7 +103,7 @@ void hermitian_lanes(const MatrixShape& shape, bool upper, const T* x, real_t<T>
     complete<T>(n, upper, a.data());
     const Reals<T> back = scale_to_one<T>(a.data(), n * n);
     bool settled = false;
-    if (n <= kLanesJacobi) {
+    if (n <= kLanesHermitianJacobi) {
       settled = diagonalise<T>(n, a.data(), v);
       for (int64_t j = 0; j < n; ++j) found[j] = real_part(a[j * (n + 1)]);
     } else {

@@ -6,8 +6,8 @@
 
 namespace oar::cpu::lapack {
 
-// Up to this size groups take less time than LAPACK.
-inline constexpr int64_t kLanesTridiagonal = 32;
+// Up to the first size rotations (lanes_jacobi.h) take less time, and up to the second one groups less than LAPACK.
+inline constexpr int64_t kLanesHermitianJacobi = 3, kLanesTridiagonal = 32;
 
 template <class T>
 bool takes_tridiagonal(const MatrixShape& shape) {
