@@ -143,7 +143,17 @@ template <class T>
 void real_to_complex(const T* in, const Lines& from, T* out, const Lines& to, bool inverse,
                      T factor) {
   const int64_t n = from.length, m = n / 2;
-  if (by_columns<T>(from, n % 2 ? n : m)) {
+  const bool together = by_columns<T>(from, n % 2 ? n : m);
+  if (together && n % 2 == 0 && from.inner == 1 && to.length > m) {
+    const auto passes = plan_for<Passes<T>>(m);
+    const auto roots = plan_for<HalfRoots<T>>(n);
+    return for_groups(from, Columns<T>::kLanes, [&] {
+      return [&, columns = Columns<T>(*passes, factor)](int64_t first, int64_t count) mutable {
+        columns.even_lines(in, out, to, first, count, roots->data(), inverse);
+      };
+    });
+  }
+  if (together) {
     const auto passes = plan_for<Passes<T>>(n);
     return for_groups(from, 2 * Columns<T>::kLanes, [&] {
       return [&, columns = Columns<T>(*passes, factor)](int64_t first, int64_t count) mutable {
