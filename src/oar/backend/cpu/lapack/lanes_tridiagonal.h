@@ -76,6 +76,7 @@ class TridiagonalIteration {
  private:
   using R = real_t<T>;
   using M = Mask<T>;
+  using Safe = SafeSquares<R>;
 
   // Sets small elements to zero, and low_ ... high_ of each lane to its last rows that are connected, or to 0 ... 0.
   void find_windows() {
@@ -114,12 +115,20 @@ class TridiagonalIteration {
   void step(int64_t k) {
     const M row = all_rows<T>(k), active = (row >= low_) & (row < high_), inside = active & (row > low_);
     const V one = all_lanes<T>(1);
-    const V x = where(inside, next_, along_), y = where(inside, bulge_, e_[k]);
-    const V length = square_root(x * x + y * y);
+    V x = where(inside, next_, along_), y = where(inside, bulge_, e_[k]), back = one;
+    V all = x * x + y * y;
+    const M low = active & (all < Safe::kLow);
+    if (any_lane(low)) {
+      const V up = where(low, all_lanes<T>(Safe::kScale), one);
+      x *= up, y *= up;
+      all = x * x + y * y;
+      back = one / up;
+    }
+    const V length = square_root(all);
     const M turns = active & (length > 0);
     const V inverse = one / where(turns, length, one);
     const V c = where(turns, x * inverse, one), s = where(turns, y * inverse, V{});
-    if (k > 0) e_[k - 1] = where(inside, length, e_[k - 1]);
+    if (k > 0) e_[k - 1] = where(inside, length * back, e_[k - 1]);
     const V part = s * (d_[k + 1] - d_[k]) + 2 * c * e_[k];
     d_[k] = d_[k] + s * part;
     d_[k + 1] = d_[k + 1] - s * part;

@@ -74,7 +74,7 @@ void lu_factor(KernelCall& call) {
     const Result<T> result(call.out());
     copy_elements(FlatTensor(call.out(), result.data(), dtype_for<T>).get(), call.in(0));
     const bool square = shape.rows == shape.columns;
-    if (square && shape.rows > kSmall && shape.rows <= kLanesLu && fills_lanes<T>(shape.count))
+    if (square && shape.rows >= kLeastLanesLu && shape.rows <= kLanesLu && fills_lanes<T>(shape.count))
       factor_lanes(shape, result.data(), pivots, infos);
     else if (square && shape.rows <= kSmall)
       factor_small(shape, result.data(), pivots, infos);
@@ -128,7 +128,7 @@ template <class T, class Body>
 void over_pivots(const MatrixShape& shape, const oar_tensor& x, Body&& body) {
   const int64_t n = shape.rows;
   const Flat<T> flat(x);
-  if (n >= kLeastLanesLu && n <= kLanesLu && fills_lanes<T>(shape.count))
+  if (n >= kLeastLanesDet && n <= kLanesLu && fills_lanes<T>(shape.count))
     return over_lane_pivots<T>(shape, flat.data(), body);
   if (n <= kSmall) {
     with_size(n, [&](auto size) {

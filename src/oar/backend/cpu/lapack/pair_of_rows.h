@@ -51,7 +51,7 @@ struct PairOfRows {
     const R z = half + std::copysign(std::sqrt(scale) * std::sqrt(square), half);
     a = d + z;
     d -= more / z * less;
-    const R length = std::sqrt(c * c + z * z);
+    const R length = std::hypot(c, z);
     cosine = z / length;
     sine = c / length;
     b -= c;

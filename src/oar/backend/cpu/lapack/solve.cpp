@@ -149,7 +149,7 @@ void solve_core(KernelCall& call) {
     T* b = result.data();
     copy_elements(FlatTensor(call.out(), b, dtype_for<T>).get(), call.in(1));
     const int64_t n = shape.rows, columns = right.columns;
-    if (n >= kLeastLanesLu && n <= kLanesLu && columns <= 4 * kLanesLu && fills_lanes<T>(shape.count)) {
+    if (n >= kLeastLanesSolve && n <= kLanesLu && columns <= 4 * kLanesLu && fills_lanes<T>(shape.count)) {
       const Flat<T> flat(call.in(0));
       solve_lanes<T>(shape, columns, flat.data(), b, b, failure);
     } else if (n > kSmall) {
@@ -209,7 +209,7 @@ void inverse(KernelCall& call) {
     const Result<T> result(call.out());
     T* out = result.data();
     const int64_t n = shape.rows;
-    if (n >= kLeastLanesLu && n <= kLanesLu && fills_lanes<T>(shape.count)) {
+    if (n >= kLeastLanesSolve && n <= kLanesLu && fills_lanes<T>(shape.count)) {
       const Flat<T> flat(call.in(0));
       solve_lanes<T>(shape, n, flat.data(), nullptr, out, failure);
     } else if (n > kSmall) {
