@@ -104,8 +104,9 @@ class Pair {
     const auto zero = (one_ == 0) | (two_ == 0);
     up_ = zero ? ones : first / second;
     down_ = zero ? ones : second / first;
-    const auto good = (invalid_ == 0) & (one_ <= most) & (two_ <= most) &
-                      (zero | ((one_ >= least) & (two_ >= least) & (up_ <= kFar) & (down_ <= kFar)));
+    const auto good =
+        (invalid_ == 0) & (one_ <= most) & (two_ <= most) &
+        (zero | ((one_ >= least) & (two_ >= least) & (up_ <= kFar) & (down_ <= kFar)));
     bool all = true;
     for (int lane = 0; lane < Packet<T>::kLanes; ++lane) all &= good[lane] != 0;
     return all;
@@ -123,7 +124,8 @@ class Pair {
     using Bits = decltype(v == v);
     using Word = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
     const T infinity = std::numeric_limits<T>::infinity();
-    return reinterpret_cast<Vector>(reinterpret_cast<const Bits&>(v) & std::bit_cast<Word>(infinity));
+    return reinterpret_cast<Vector>(reinterpret_cast<const Bits&>(v) &
+                                    std::bit_cast<Word>(infinity));
   }
   Vector one_ = {}, two_ = {}, invalid_ = {}, up_ = {}, down_ = {};
 };

@@ -1,9 +1,8 @@
-#include "oar/backend/cpu/fft/sixteen.h"
-
 #include <algorithm>
 
 #include "oar/backend/cpu/fft/butterflies.h"
 #include "oar/backend/cpu/fft/roots.h"
+#include "oar/backend/cpu/fft/sixteen.h"
 
 namespace oar::cpu::fft {
 namespace {

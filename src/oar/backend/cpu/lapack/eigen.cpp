@@ -257,8 +257,7 @@ void store_eigen(int64_t n, const R* t, const R* z, const R* scales, R back,
       for (int64_t i = 0; i < n; ++i) vectors[i * n + k] = real_made[i];
       continue;
     }
-    const R turn =
-        std::sqrt(std::abs(t[k * n + k + 1])) * std::sqrt(std::abs(t[(k + 1) * n + k]));
+    const R turn = std::sqrt(std::abs(t[k * n + k + 1])) * std::sqrt(std::abs(t[(k + 1) * n + k]));
     values[k] = C(value * back, turn * back);
     values[k + 1] = std::conj(values[k]);
     ++k;
@@ -279,37 +278,38 @@ void general_lanes(const MatrixShape& shape, const R* x, std::complex<R>* values
   using V = Reals<R>;
   const int64_t n = shape.rows, size = n * n;
   constexpr int64_t kWidth = kLanes<R>;
-  over_groups<R>(shape.count, 25 * static_cast<double>(n * n * n), [&](int64_t first,
-                                                                       int64_t used) {
-    const Scratch<V> a(size), z(vectors == nullptr ? 0 : size);
-    const Scratch<R> t(size * kWidth), turns(vectors == nullptr ? 0 : size * kWidth);
-    V scales[kLanesSchur];
-    gather_lanes(x + first * size, size, used, size, a.data());
-    V zero{};
-    for (int64_t i = 0; i < size; ++i) zero += a[i] * 0;
-    const Mask<R> finite = zero == 0;
-    if (any_lane(~finite))
-      for (int64_t i = 0; i < size; ++i) a[i] = where(finite, a[i], V{});
-    const V back = scale_to_one<R>(a.data(), size);
-    const Mask<R> isolated = balance<R>(n, a.data(), scales);
-    V* const transform = vectors == nullptr ? nullptr : z.data();
-    to_hessenberg<R>(n, a.data(), transform);
-    const bool settled = SchurIteration<R>(n, a.data(), transform).run();
-    scatter_lanes(a.data(), size, t.data(), size, kWidth);
-    if (vectors != nullptr) scatter_lanes(z.data(), size, turns.data(), size, kWidth);
-    for (int64_t lane = 0; lane < used; ++lane) {
-      const int64_t i = first + lane;
-      std::complex<R>* own = vectors == nullptr ? nullptr : vectors + i * size;
-      if (finite[lane] == 0) {
-        failure.report(i);
-      } else if (settled && isolated[lane] == 0) {
-        store_eigen<R>(n, t.data() + lane * size, turns.data() + (own ? lane * size : 0),
-                       reinterpret_cast<const R*>(scales) + lane, back[lane], values + i * n, own);
-      } else if (!GeneralSolver<R>(n, own != nullptr).run(x + i * size, values + i * n, own)) {
-        failure.report(i);
-      }
-    }
-  });
+  over_groups<R>(
+      shape.count, 25 * static_cast<double>(n * n * n), [&](int64_t first, int64_t used) {
+        const Scratch<V> a(size), z(vectors == nullptr ? 0 : size);
+        const Scratch<R> t(size * kWidth), turns(vectors == nullptr ? 0 : size * kWidth);
+        V scales[kLanesSchur];
+        gather_lanes(x + first * size, size, used, size, a.data());
+        V zero{};
+        for (int64_t i = 0; i < size; ++i) zero += a[i] * 0;
+        const Mask<R> finite = zero == 0;
+        if (any_lane(~finite))
+          for (int64_t i = 0; i < size; ++i) a[i] = where(finite, a[i], V{});
+        const V back = scale_to_one<R>(a.data(), size);
+        const Mask<R> isolated = balance<R>(n, a.data(), scales);
+        V* const transform = vectors == nullptr ? nullptr : z.data();
+        to_hessenberg<R>(n, a.data(), transform);
+        const bool settled = SchurIteration<R>(n, a.data(), transform).run();
+        scatter_lanes(a.data(), size, t.data(), size, kWidth);
+        if (vectors != nullptr) scatter_lanes(z.data(), size, turns.data(), size, kWidth);
+        for (int64_t lane = 0; lane < used; ++lane) {
+          const int64_t i = first + lane;
+          std::complex<R>* own = vectors == nullptr ? nullptr : vectors + i * size;
+          if (finite[lane] == 0) {
+            failure.report(i);
+          } else if (settled && isolated[lane] == 0) {
+            store_eigen<R>(n, t.data() + lane * size, turns.data() + (own ? lane * size : 0),
+                           reinterpret_cast<const R*>(scales) + lane, back[lane], values + i * n,
+                           own);
+          } else if (!GeneralSolver<R>(n, own != nullptr).run(x + i * size, values + i * n, own)) {
+            failure.report(i);
+          }
+        }
+      });
 }
 
 void general(KernelCall& call, bool wants_vectors) {

@@ -223,16 +223,16 @@ class SchurIteration {
     const Shifts s = shifts(lane);
     for (int64_t m = own.high - 2;; --m) {
       const R diagonal = at(lane, m, m), below = at(lane, m + 1, m), next = at(lane, m + 1, m + 1);
-      const R scale =
-          1 / (std::abs(diagonal - s.second) + std::abs(s.imaginary) + std::abs(below));
+      const R scale = 1 / (std::abs(diagonal - s.second) + std::abs(s.imaginary) + std::abs(below));
       const R part = below * scale;
-      const R x = part * at(lane, m, m + 1) + (diagonal - s.first) * ((diagonal - s.second) * scale) +
+      const R x = part * at(lane, m, m + 1) +
+                  (diagonal - s.first) * ((diagonal - s.second) * scale) +
                   s.imaginary * (s.imaginary * scale),
               y = part * (diagonal + next - s.first - s.second), z = part * at(lane, m + 2, m + 1);
       const bool small =
-          m == own.low ||
-          size(lane, m, m - 1) * (std::abs(y) + std::abs(z)) <=
-              kUnit * std::abs(x) * (size(lane, m - 1, m - 1) + std::abs(diagonal) + std::abs(next));
+          m == own.low || size(lane, m, m - 1) * (std::abs(y) + std::abs(z)) <=
+                              kUnit * std::abs(x) *
+                                  (size(lane, m - 1, m - 1) + std::abs(diagonal) + std::abs(next));
       if (!small) continue;
       own.start = m;
       first_[0][lane] = x;
@@ -284,7 +284,8 @@ class SchurIteration {
     V *one = a_ + k * n_, *two = one + n_, *three = two + n_;
     for (int64_t j = k; j < right; ++j) turn(one[j], two[j], three[j]);
     const auto columns = [&](V* at, int64_t from, int64_t to) {
-      for (int64_t i = from; i < to; ++i) turn(at[i * n_ + k], at[i * n_ + k + 1], at[i * n_ + k + 2]);
+      for (int64_t i = from; i < to; ++i)
+        turn(at[i * n_ + k], at[i * n_ + k + 1], at[i * n_ + k + 2]);
     };
     columns(a_, top, std::min(k + 4, n_));
     if (z_ != nullptr) columns(z_, 0, n_);

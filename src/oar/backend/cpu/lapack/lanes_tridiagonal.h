@@ -40,7 +40,8 @@ void to_tridiagonal(int64_t n, Lanes<T>* a, Reals<T>* diagonal, Reals<T>* beside
     for (int64_t i = 0; i < rest; ++i) {
       const Lanes<T> left = v[i * n], right = w[i];
       for (int64_t j = 0; j <= i; ++j) {
-        const Lanes<T> made = square[i * n + j] - left * conjugated(w[j]) - right * conjugated(v[j * n]);
+        const Lanes<T> made =
+            square[i * n + j] - left * conjugated(w[j]) - right * conjugated(v[j * n]);
         square[i * n + j] = made;
         square[j * n + i] = conjugated(made);
       }
@@ -88,7 +89,8 @@ class TridiagonalIteration {
     first_ = n_;
     last_ = 0;
     for (int64_t k = n_ - 2; k >= 0; --k) {
-      const M zero = e_[k] * e_[k] <= magnitude(d_[k] * (kUnit * kUnit)) * magnitude(d_[k + 1]) + tiny;
+      const M zero =
+          e_[k] * e_[k] <= magnitude(d_[k] * (kUnit * kUnit)) * magnitude(d_[k + 1]) + tiny;
       e_[k] = where(zero, V{}, e_[k]);
       const M opens = ~zero & ~open, closes = zero & open & ~closed, goes_on = ~zero & ~closed;
       if (any_lane(opens)) {
@@ -113,7 +115,8 @@ class TridiagonalIteration {
   }
 
   void step(int64_t k) {
-    const M row = all_rows<T>(k), active = (row >= low_) & (row < high_), inside = active & (row > low_);
+    const M row = all_rows<T>(k), active = (row >= low_) & (row < high_),
+            inside = active & (row > low_);
     const V one = all_lanes<T>(1);
     V x = where(inside, next_, along_), y = where(inside, bulge_, e_[k]), back = one;
     V all = x * x + y * y;

@@ -73,8 +73,7 @@ void lu_factor(KernelCall& call) {
     using T = typename decltype(tag)::type;
     const Result<T> result(call.out());
     const bool square = shape.rows == shape.columns;
-    if (!square || shape.rows > kLanesLu ||
-        (shape.rows > kSmall && !fills_lanes<T>(shape.count))) {
+    if (!square || shape.rows > kLanesLu || (shape.rows > kSmall && !fills_lanes<T>(shape.count))) {
       const Flat<T> flat(call.in(0));
       factor_large(shape, flat.data(), result.data(), pivots, infos);
       return result.finish();

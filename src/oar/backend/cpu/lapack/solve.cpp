@@ -39,15 +39,16 @@ void large_triangular(const MatrixShape& shape, const T* a, T* b, int64_t column
     if (columns <= NarrowTriangle<T>::kMostColumns)
       return over_batch(shape.count, work, [&](int64_t begin, int64_t end) {
         const NarrowTriangle<T> solver(n, upper, adjoint, unit);
-        for (int64_t i = begin; i < end; ++i) solver.run(a + i * n * n, b + i * n * columns, columns);
+        for (int64_t i = begin; i < end; ++i)
+          solver.run(a + i * n * n, b + i * n * columns, columns);
       });
   // By rows the matrices are the transposes of what the library sees: z^T T^T = y^T.
   const Int wide = as_int(columns), size = as_int(n);
   const T one = 1;
   over_library_batch(shape.count, work, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
-      routines<T>().trsm("R", upper ? "L" : "U", adjoint ? "C" : "N", unit ? "U" : "N", &wide, &size,
-                         &one, a + i * n * n, &size, b + i * n * columns, &wide, 1, 1, 1, 1);
+      routines<T>().trsm("R", upper ? "L" : "U", adjoint ? "C" : "N", unit ? "U" : "N", &wide,
+                         &size, &one, a + i * n * n, &size, b + i * n * columns, &wide, 1, 1, 1, 1);
   });
 }
 
@@ -149,7 +150,8 @@ void solve_core(KernelCall& call) {
     T* b = result.data();
     copy_elements(FlatTensor(call.out(), b, dtype_for<T>).get(), call.in(1));
     const int64_t n = shape.rows, columns = right.columns;
-    if (n >= kLeastLanesSolve && n <= kLanesLu && columns <= 4 * kLanesLu && fills_lanes<T>(shape.count)) {
+    if (n >= kLeastLanesSolve && n <= kLanesLu && columns <= 4 * kLanesLu &&
+        fills_lanes<T>(shape.count)) {
       const Flat<T> flat(call.in(0));
       solve_lanes<T>(shape, columns, flat.data(), b, b, failure);
     } else if (n > kSmall) {
