@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 from registry.compare import values
 from registry.records import tensors_of
 
-from .compare import EPSILON
+from .compare import EPSILON, rounded
 
 Reasons = dict[str, list[tuple[str, str]]]
 
@@ -30,7 +30,7 @@ def _joined(*parts: Reasons) -> Reasons:
 
 
 def _is_sorted(a, strictly: bool = False) -> bool:
-    steps = np.diff(a.numpy().astype(np.float64), axis=-1)
+    steps = np.diff(values(a).astype(np.float64), axis=-1)
     return bool(np.all(steps > 0 if strictly else steps >= 0))
 
 
@@ -71,6 +71,14 @@ def _all_wrong(judged, holds) -> bool:
     """Whether something holds for every element that no reference agrees with: holds(ours, the first reference's)."""
     pairs = zip(judged.wrong or [], judged.results or [], judged.wanted)
     return all(np.all(holds(ours[bad], w[bad])) for bad, ours, w in pairs if w is not None and bad.any())
+
+
+def _are_sums_beyond(judged) -> bool:
+    """Whether every element that no reference agrees with is NaN or infinite, and the reference's is, too, in the dtype of
+    the result: partial sums overflow, and which of them do depends on the order."""
+    pairs = zip(judged.wrong or [], judged.results or [], judged.wanted, judged.dtypes)
+    return all(not np.isfinite(ours[bad]).any() and not np.isfinite(rounded(w[bad], dtype)).any()
+               for bad, ours, w, dtype in pairs if w is not None and bad.any())
 
 
 def _largest(arguments: list) -> float:
@@ -174,7 +182,12 @@ KNOWN = _joined(
     _each("generate_proposals", "np.any(values(im_shape) < 1)", "an image without a pixel"),
     _each("roi_align roi_align_grad roi_pool roi_largest psroi_pool psroi_pool_grad",
           "not is_finite(boxes) or not np.isfinite(spatial_scale)", "a box that is nowhere"),
-    _each("clip_grad gated_silu_grad", "x.shape != grad.shape", "a gradient of another shape than the result has"),
+    _each("clip_grad", "x.shape != grad.shape", "a gradient of another shape than the result has"),
+    _each("gated_silu_grad", "tuple(grad.shape) != np.broadcast_shapes(x.shape, y.shape)",
+          "a gradient of another shape than the result has"),
+    _each("grid_sample", "padding_mode == 'reflection' and ours_is_nan and not is_finite(grid)", "infinity has no reflection"),
+    _each("attention", "special and ours_is_zero and not is_finite(query, key)",
+          "scores that are all -infinity are those of a query that sees nothing"),
     _each("log_softmax_grad", "np.any(values(out) > 0)", "a logarithm of a probability above 1"),
     _each("ctc", "np.any(values(log_probs) > 0)", "a logarithm of a probability above 1"),
     _each("attention_grad", "special or wild", "a logarithm of a sum that is not that of the scores"),
@@ -234,6 +247,7 @@ KNOWN = _joined(
     _each("heaviside", "mixed", "the expression has the dtype of one operand"),
     _each(_CONVOLUTIONS, "largest(arguments) > (65504 if 'float16' in fault else 2.0 ** 53)",
           "integers beside floats become floats first, infinite in float16; by the expression they wrap before"),
+    _each("scale", "'int' in dtype and not (np.isfinite(scale) and np.isfinite(bias))", "an integer that is infinite"),
     # rounding
     _each("least_squares pseudo_inverse", "is_conditioned(x)", "the error that the condition of the matrix allows"),
     _each("recurrent_grad", "both_are_tiny", "gates that are 0 but for the smallest float32"),
@@ -258,6 +272,8 @@ KNOWN = _joined(
     _each("deform_conv2d", "special and neither_is_finite and not is_finite(weight)", "a pixel of weight 0 is left out"),
     _each("csr_dots csr_matmul csr_product coo_matmul", "special and reference_is_nan", "what is not stored is not multiplied"),
     _each("least_squares", "special and (neither_is_finite or reach(y) > 1e37)", "infinities cancel in some orders of the products"),
+    _each("recurrent", "special and reference_is_nan and not is_finite(weight, hidden, cell)",
+          "a gate that is 0 but for the smallest float32, times infinity"),
     _each("attention", "special and not wrong[0].any() and neither_is_finite", "the logarithm of a sum that is NaN or infinite"),
     _each("ctc", "special and not is_finite(log_probs) and neither_is_finite", "a sum over paths that are NaN or infinite"),
     # the limit at infinity, where the formulas have inf - inf or inf / inf
@@ -271,6 +287,9 @@ KNOWN = _joined(
     _each("solve_core solve triangular_solve triangular_solve_core lu_solve cholesky_solve", "special and reach(y) > 1e30",
           "a product on the way is no float32"),
     _each("attention", "special and reach(query) * reach(key) > 1e37", "a score beyond the numbers that the search for the largest one starts with"),
+    _each(f"mm {_CONVOLUTIONS}", "special and are_sums_beyond and max(reach(t) for t in tensors) > 1e36",
+          "a partial sum that is no float32"),
+    _each("cosine_embedding_loss", f"special and max(reach(input1), reach(input2)) > {_HALF_OF_SINGLE}", "the square is no float32"),
     _each("rule_outer rule_matmul sampled_matmul", "special and max(reach(t) for t in tensors) > 1e36", "a sum that is no float32"),
     _each("softsign softsign_grad", f"'complex64' in dtype and reach(x) > {_HALF_OF_SINGLE}", "the square of the modulus is no float32"),
     _each("std var var_mean", f"special and reach(x) > {_HALF_OF_SINGLE}", "the variance is no float32"),
@@ -298,6 +317,8 @@ def reason(judged, fault: str) -> str | None:
              "is_conditioned": lambda matrix: _is_conditioned(judged, matrix),
              "reference_is_nan": _all_wrong(judged, lambda _, w: np.isnan(w)),
              "reference_overflows": _all_wrong(judged, lambda _, w: ~np.isfinite(w)),
+             "are_sums_beyond": _are_sums_beyond(judged),
+             "ours_is_zero": _all_wrong(judged, lambda ours, _: ours == 0),
              "ours_is_nan": _all_wrong(judged, lambda ours, _: np.isnan(ours)),
              "neither_is_finite": _all_wrong(judged, lambda ours, w: ~np.isfinite(ours) & ~np.isfinite(w))}
     for name in (call.record.inplace_of or call.record.name, "*"):

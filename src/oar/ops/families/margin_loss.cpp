@@ -230,7 +230,7 @@ const OpDef cosine_embedding_loss_op = {
       constexpr double kTiny = 1e-11;
       const Tensor x = widened(a.input1), y = widened(a.input2);
       const Tensor cosine =
-          vecdot(x, y, -1) / sqrt((vecdot(x, x, -1) + kTiny) * (vecdot(y, y, -1) + kTiny));
+          vecdot(x, y, -1) / (sqrt(vecdot(x, x, -1) + kTiny) * sqrt(vecdot(y, y, -1) + kTiny));
       const Tensor unlike = zero_unless(equal(a.label, literal(-1)), relu(cosine - a.margin));
       const Tensor loss = where(equal(a.label, literal(1)), 1 - cosine, unlike);
       return narrowed(reduce_loss(loss, a.reduction), a.input1.dtype());
