@@ -235,13 +235,13 @@ def _moved(t: oar.Tensor, seed: int) -> np.ndarray:
         return a * (1 + EPSILON[t.dtype.name] * sign)
 
 
-def rounded(wanted: np.ndarray, dtype: str) -> np.ndarray:
+def _rounded(wanted: np.ndarray, dtype: str) -> np.ndarray:
     """What a narrow float cannot hold is infinite there."""
     if dtype not in LARGEST or wanted.dtype.kind not in "fc":
         return wanted
     most = LARGEST[dtype] * (1 + EPSILON[dtype])
     if wanted.dtype.kind == "c":
-        return rounded(wanted.real, dtype) + 1j * rounded(wanted.imag, dtype)
+        return _rounded(wanted.real, dtype) + 1j * _rounded(wanted.imag, dtype)
     return np.where(np.abs(wanted) >= most, np.sign(wanted) * np.inf, wanted)
 
 
@@ -253,7 +253,7 @@ def wrong_elements(ours: np.ndarray, wanted: np.ndarray, dtype: str) -> np.ndarr
         kind = np.complex128 if "c" in (ours.dtype.kind, wanted.dtype.kind) else np.float64
         if ours.dtype.kind in "iu":  # a float of the reference that we keep as an integer
             wanted = np.trunc(wanted.real) if wanted.dtype.kind == "f" else wanted
-        a, w = ours.astype(kind), rounded(wanted.astype(kind), dtype)
+        a, w = ours.astype(kind), _rounded(wanted.astype(kind), dtype)
         finite = np.isfinite(w)
         size = float(np.max(np.abs(w[finite]), initial=0.0))
         smallest = max(SMALLEST.get(dtype, 0.0), UNDERFLOW[dtype in LARGEST])
