@@ -302,3 +302,14 @@ def test_least_squares_with_infinities_on_the_right():
     found = oar.linalg.lstsq(oar.to_tensor(x), oar.to_tensor(y))[0].numpy()
     assert not np.isfinite(found[:, 0]).any()
     np.testing.assert_allclose(found[:, 1], np.linalg.lstsq(x, y[:, 1], rcond=None)[0], rtol=1e-8)
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (17, 1), (12, 10), (9, 12)])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_least_squares_without_a_value_that_counts(shape, dtype):
+    """LAPACK takes an rcond of 1 and more for its own limit."""
+    rng = np.random.default_rng(7)
+    x, y = general(rng, (3, *shape), dtype), general(rng, (3, shape[0], 2), dtype)
+    solution, _, rank, values = oar.linalg.lstsq(oar.to_tensor(x), oar.to_tensor(y), rcond=10.0, driver="gelsd")
+    assert not solution.numpy().any() and not rank.numpy().any()
+    np.testing.assert_allclose(values.numpy(), np.linalg.svd(wide(x), compute_uv=False), atol=200 * epsilon(dtype))
