@@ -35,8 +35,8 @@ class OarBuilder:
         Returns the description of the method, which the caller may extend.
         """
         parts = [_C.saved_parts(program) for program in programs]
-        kinds = ("constant", "training.constant")
-        texts = [self._text(f"{name}.{kind}", *pair, feeds, fetches, order) for kind, *pair in zip(kinds, programs, parts)]
+        prefixes = f"{name}.constant", f"{name}.training.constant"
+        texts = [self._text(prefix, program, part, feeds, fetches, order) for prefix, program, part in zip(prefixes, programs, parts)]
         self.programs[name] = texts[0], texts[1] if len(texts) > 1 else b""
         types = dict(zip(order, parts[0]["inputs"]))
         self.methods[name] = {
