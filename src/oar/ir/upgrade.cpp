@@ -1,12 +1,10 @@
 #include "oar/ir/upgrade.h"
 
-#include <deque>
-
 namespace oar {
 namespace {
 
-std::deque<Upgrade>& all_upgrades() {
-  static std::deque<Upgrade> all;
+std::vector<Upgrade>& all_upgrades() {
+  static std::vector<Upgrade> all;
   return all;
 }
 
