@@ -8,6 +8,7 @@ from typing import Any
 import oar
 from oar import _C
 from oar._lazy import np
+from oar.framework.oar_file import is_oar_path
 from oar.inference.config import Config, DataType
 from oar.static import Executor, Scope, load_inference_model, scope_guard
 from oar.static.io import load_from_file
@@ -109,14 +110,17 @@ class Predictor:
     """
 
     def __init__(self, config: Config) -> None:
-        files = config.prog_file(), config.params_file()
-        if files[0] is None or files[1] is None:
-            raise ValueError("[create_predictor] the Config has no model. Give it prog_file and params_file.")
+        program, params = config.prog_file(), config.params_file()
+        if program is None or (params is None and not is_oar_path(program)):
+            raise ValueError("[create_predictor] the Config has no model. Give it an .oar file, or prog_file and params_file.")
         self._config, self._scope, self._executor = config, Scope(), Executor()
         with written_elsewhere(), scope_guard(self._scope):
-            params = load_from_file(files[1])
-            self._program, feeds, self._fetches = load_inference_model(
-                None, self._executor, model_filename=load_from_file(files[0]), params_filename=params)
+            if params is None:
+                loaded = load_inference_model(program, self._executor)
+            else:
+                loaded = load_inference_model(
+                    None, self._executor, model_filename=load_from_file(program), params_filename=load_from_file(params))
+            self._program, feeds, self._fetches = loaded
         self._inputs = {name: Tensor(name) for name in feeds}
         self._outputs = {name: Tensor(name) for name in self._program._fetch_names}
 
