@@ -1,0 +1,62 @@
+"""Real models of other frameworks, against those frameworks.
+
+OAR_FOREIGN_MODELS is a folder with model files, as unpacked from their packages; OAR_FOREIGN_PYTHON a Python with opencv-python-headless<5,
+ai-edge-litert, gguf and tensorflow-cpu. What is not there is skipped.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import oar
+
+SIDE = Path(__file__).with_name("foreign_side.py")
+
+
+def find(name: str) -> str:
+    folder = os.environ.get("OAR_FOREIGN_MODELS")
+    if not folder:
+        pytest.skip("OAR_FOREIGN_MODELS is not set")
+    found = sorted(Path(folder).rglob(name)) if folder else []
+    if not found:
+        pytest.skip(f"{name} is not in OAR_FOREIGN_MODELS")
+    return str(found[0])
+
+
+def theirs(kind, inputs, *arguments, tmp_path, variable="OAR_FOREIGN_PYTHON", module=None):
+    python = os.environ.get(variable)
+    if not python:
+        pytest.skip(f"{variable} is not set")
+    if module and subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode != 0:
+        pytest.skip(f"{variable} has no {module}")
+    np.savez(tmp_path / "in.npz", **{f"x{i}": array for i, array in enumerate(inputs)})
+    command = [python, str(SIDE), kind, str(tmp_path / "in.npz"), str(tmp_path / "out.npz"), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return dict(np.load(tmp_path / "out.npz"))
+
+
+def close(ours, wanted, most, name):
+    """The largest difference, relative to the largest number."""
+    assert ours.shape == wanted.shape, (name, ours.shape, wanted.shape)
+    difference = np.abs(ours.astype("float64") - wanted).max() / max(np.abs(wanted).max(), 1e-6)
+    print(f"{name}: shape {list(wanted.shape)}, largest {np.abs(wanted).max():.4g}, difference {difference:.2g}", file=sys.stderr)
+    assert difference <= most, (name, difference)
+
+
+@pytest.mark.parametrize("prototxt, weights, batch", [
+    ("nsfw/deploy.prototxt", "resnet_50_1by2_nsfw.caffemodel", 1), ("deploy_age.prototxt", "age_net.caffemodel", 1),
+    ("deploy_gender.prototxt", "gender_net.caffemodel", 2),
+])
+def test_caffe(prototxt, weights, batch, tmp_path):
+    files = find(prototxt), find(weights)
+    model = oar.interop.load_caffe(*files)
+    shape = [batch, *model.shapes["data"][1:]]
+    x = (np.random.default_rng(0).standard_normal(shape) * 60).astype("float32")
+    wanted = theirs("caffe", [x], *files, tmp_path=tmp_path, module="cv2")
+    got, = model(x)
+    close(got.numpy(), wanted["y0"], 1e-5, weights)
