@@ -60,3 +60,28 @@ def test_caffe(prototxt, weights, batch, tmp_path):
     wanted = theirs("caffe", [x], *files, tmp_path=tmp_path, module="cv2")
     got, = model(x)
     close(got.numpy(), wanted["y0"], 1e-5, weights)
+
+
+def flat(value, name=""):
+    if isinstance(value, oar.Tensor):
+        yield name, (value.astype("float32") if value.dtype == oar.bfloat16 else value).numpy()
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from flat(item, f"{name}/{key}")
+    elif isinstance(value, (list, tuple)):
+        for key, item in enumerate(value):
+            yield from flat(item, f"{name}/{key}")
+
+
+@pytest.mark.parametrize("name", [
+    "mobilenet_v2-b0353104.pth", "efficientnet-lite0-57934424.pth", "pnet.pt", "rnet.pt", "onet.pt", "pretrained.pt", "tiny.en.pt",
+])
+def test_torch(name, tmp_path):
+    path = find(name)
+    wanted = theirs("torch", [], path, tmp_path=tmp_path, variable="OAR_TORCH")
+    got = dict(flat(oar.load(path)))
+    assert list(got) == list(wanted)
+    for key, array in got.items():
+        assert array.dtype == wanted[key].dtype
+        np.testing.assert_array_equal(array, wanted[key])
+    print(f"{name}: {len(got)} tensors are equal", file=sys.stderr)
