@@ -1,5 +1,6 @@
-// Models of Caffe.
+// Models of Caffe and TFLite.
 #include "oar/interop/caffe/import.h"
+#include "oar/interop/tflite/import.h"
 #include "programs.h"
 
 namespace oar::python {
@@ -121,7 +122,16 @@ PyObject* caffe_model(PyObject*, PyObject* args) {
   });
 }
 
-PyMethodDef kGraphFunctions[] = {{"caffe_model", caffe_model, METH_VARARGS, nullptr}, {}};
+PyObject* tflite_model(PyObject*, PyObject* args) {
+  const char* bytes;
+  Py_ssize_t size;
+  if (!PyArg_ParseTuple(args, "y#", &bytes, &size)) return nullptr;
+  return guarded([&] { return wrap_graph(tflite::read_model(std::string(viewed(bytes, size)))); });
+}
+
+PyMethodDef kGraphFunctions[] = {{"caffe_model", caffe_model, METH_VARARGS, nullptr},
+                                 {"tflite_model", tflite_model, METH_VARARGS, nullptr},
+                                 {}};
 
 }  // namespace
 

@@ -5,6 +5,8 @@
 #include "driver.h"
 #include "oar/base/error.h"
 #include "oar/interop/caffe/import.h"
+#include "oar/interop/tflite/import.h"
+#include "tflite_seed.h"
 
 namespace {
 
@@ -46,6 +48,10 @@ void read_caffe(std::string_view file) {
       oar::caffe::read_model(file.substr(0, middle), file.substr(middle + kBetween.size())));
 }
 
+void read_tflite(std::string_view file) {
+  import_small(oar::tflite::read_model(std::string(file)));
+}
+
 std::string caffe_seed() {
   const std::string text =
       "input: 'x' input_dim: [1, 2, 5, 5]\n"
@@ -68,13 +74,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::vector<char> exact(data, data + size);
   const std::string_view file(exact.data(), exact.size());
   expect_error_or_nothing([&] { read_caffe(file); });
+  expect_error_or_nothing([&] { read_tflite(file); });
   return 0;
 }
 
 std::vector<std::string> seeds() {
-  read_caffe(caffe_seed());  // it is good: an error here ends the program
+  const std::string tflite(std::begin(kTfliteSeed), std::end(kTfliteSeed));
+  read_caffe(caffe_seed());  // they are good: an error here ends the program
+  read_tflite(tflite);
   // Mutants of mutants are mostly wrong at their beginning: half of the pool stays good.
-  return std::vector<std::string>(128, caffe_seed());
+  std::vector<std::string> pool(64, caffe_seed());
+  pool.resize(128, tflite);
+  return pool;
 }
 
 std::vector<std::string> dictionary() {

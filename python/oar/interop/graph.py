@@ -11,7 +11,7 @@ import oar
 from oar import _C
 from oar._C import Tensor
 
-__all__ = ["GraphModel", "load_caffe"]
+__all__ = ["GraphModel", "load_caffe", "load_tflite"]
 
 
 class GraphModel:
@@ -87,3 +87,22 @@ def load_caffe(prototxt: str | os.PathLike[str], weights: str | os.PathLike[str]
         >>> model = oar.interop.load_caffe('deploy.prototxt', 'net.caffemodel')  # doctest: +SKIP
     """
     return GraphModel(_C.caffe_model(content_of(prototxt, "load_caffe"), content_of(weights, "load_caffe")))
+
+
+def load_tflite(path: str | os.PathLike[str]) -> GraphModel:
+    """The model of a ``.tflite`` file.
+
+    Loading runs no code from the file. Operators that cannot be imported are an error that lists all of them. A quantised model computes
+    with the real numbers that its integers stand for, rounded after each operator as the file says.
+
+    Args:
+        path: the file.
+
+    Returns:
+        a ``GraphModel``.
+
+    Examples:
+        >>> import oar
+        >>> model = oar.interop.load_tflite('model.tflite')  # doctest: +SKIP
+    """
+    return GraphModel(_C.tflite_model(content_of(path, "load_tflite")))

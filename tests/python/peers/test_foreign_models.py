@@ -85,3 +85,27 @@ def test_torch(name, tmp_path):
         assert array.dtype == wanted[key].dtype
         np.testing.assert_array_equal(array, wanted[key])
     print(f"{name}: {len(got)} tensors are equal", file=sys.stderr)
+
+
+@pytest.mark.parametrize("name, open_sizes, most", [
+    ("nmp.tflite", 1, 1e-5), ("embedding_model.tflite", 2, 1e-5), ("melspectrogram.tflite", 16000, 1e-5), ("face_landmark.tflite", 1, 1e-5),
+    ("iris_landmark.tflite", 1, 1e-5), ("face_detection_front.tflite", 1, 1e-5), ("face_detection_full_range.tflite", 1, 1e-5),
+    ("hey_mycroft.tflite", 1, 1e-5), ("alexa.tflite", 1, 1e-5), ("emotion.tflite", 1, 2e-2), ("movenet_lightning.tflite", 1, 1e-4),
+    ("efficientnet_lite3.tflite", 1, 0.1),  # eight bits: some units of the last place after 70 layers
+])
+def test_tflite(name, open_sizes, most, tmp_path):
+    path = find(name)
+    model = oar.interop.load_tflite(path)
+    chance = np.random.default_rng(0)
+    inputs = []
+    for port in model.inputs:
+        shape = [1 if i == 0 and size < 0 and open_sizes > 1000 else open_sizes if size < 0 else size
+                 for i, size in enumerate(model.shapes[port])]
+        values = chance.integers(0, 256, shape) if model.dtypes[port] == "uint8" else chance.standard_normal(shape)
+        inputs.append(values.astype(model.dtypes[port]))
+    wanted = theirs("tflite", inputs, path, tmp_path=tmp_path, module="ai_edge_litert")
+    got = model(*inputs)
+    assert len(got) == len(wanted)
+    for i, out in enumerate(got):
+        assert out.numpy().dtype == wanted[f"y{i}"].dtype
+        close(out.numpy(), wanted[f"y{i}"], most, f"{name} {model.outputs[i]}")
