@@ -4,6 +4,7 @@
 
 #include "driver.h"
 #include "oar/base/error.h"
+#include "oar/formats/gguf.h"
 #include "oar/interop/caffe/import.h"
 #include "oar/interop/tflite/import.h"
 #include "tflite_seed.h"
@@ -52,6 +53,25 @@ void read_tflite(std::string_view file) {
   import_small(oar::tflite::read_model(std::string(file)));
 }
 
+void read_gguf(std::string_view file) {
+  for (const oar::GgufTensor& tensor : oar::parse_gguf(file).tensors)
+    if (!tensor.data.empty()) oar::read_gguf_tensor(tensor);
+}
+
+std::string number(uint64_t value, int bytes) {
+  return {reinterpret_cast<const char*>(&value), static_cast<size_t>(bytes)};
+}
+
+// A list of texts, and a tensor of one block.
+std::string gguf_seed() {
+  const std::string key = number(1, 8) + "k", name = number(1, 8) + "w";
+  std::string made = "GGUF" + number(3, 4) + number(1, 8) + number(1, 8) + key + number(9, 4) +
+                     number(8, 4) + number(1, 8) + key + name + number(1, 4) + number(32, 8) +
+                     number(8, 4) + number(0, 8);
+  made.resize((made.size() + 31) / 32 * 32 + 34, '\x11');
+  return made;
+}
+
 std::string caffe_seed() {
   const std::string text =
       "input: 'x' input_dim: [1, 2, 5, 5]\n"
@@ -75,6 +95,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view file(exact.data(), exact.size());
   expect_error_or_nothing([&] { read_caffe(file); });
   expect_error_or_nothing([&] { read_tflite(file); });
+  expect_error_or_nothing([&] { read_gguf(file); });
   return 0;
 }
 
@@ -82,9 +103,11 @@ std::vector<std::string> seeds() {
   const std::string tflite(std::begin(kTfliteSeed), std::end(kTfliteSeed));
   read_caffe(caffe_seed());  // they are good: an error here ends the program
   read_tflite(tflite);
+  read_gguf(gguf_seed());
   // Mutants of mutants are mostly wrong at their beginning: half of the pool stays good.
   std::vector<std::string> pool(64, caffe_seed());
   pool.resize(128, tflite);
+  pool.resize(160, gguf_seed());
   return pool;
 }
 

@@ -109,3 +109,13 @@ def test_tflite(name, open_sizes, most, tmp_path):
     for i, out in enumerate(got):
         assert out.numpy().dtype == wanted[f"y{i}"].dtype
         close(out.numpy(), wanted[f"y{i}"], most, f"{name} {model.outputs[i]}")
+
+
+def test_gguf(tmp_path):
+    path = find("*.gguf")
+    wanted = theirs("gguf", [], path, tmp_path=tmp_path, module="gguf")
+    file = oar.interop.load_gguf(path)
+    assert list(file) == list(wanted)
+    largest = max(np.abs(file[name].numpy() - array).max() for name, array in wanted.items())
+    print(f"{len(file)} tensors of {sorted(set(file.types.values()))}: difference {largest:.2g}", file=sys.stderr)
+    assert largest <= 1e-6
