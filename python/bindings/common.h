@@ -187,6 +187,8 @@ void init_segments(PyObject* module);
 void init_images(PyObject* module);
 void init_drawing(PyObject* module);
 void init_interop(PyObject* module);
+void init_graph_models(PyObject* module);
+void init_gguf(PyObject* module);
 void init_sparse(PyObject* module);
 void init_static(PyObject* module);
 void init_guards(PyObject* module);
