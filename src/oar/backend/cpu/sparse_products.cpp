@@ -164,6 +164,13 @@ void scatter_products(const I* rows, const I* cols, const T* values, int64_t cou
   });
 }
 
+template <class I>
+bool in_order(const I* rows, int64_t count) {
+  I falls = 0;  // no branch for each element
+  for (int64_t k = 1; k < count; ++k) falls |= static_cast<I>(rows[k] < rows[k - 1]);
+  return falls == 0;
+}
+
 void coo_matmul(KernelCall& call) {
   const oar_tensor &dense = call.in(3), &result = call.out();
   const int64_t count = call.in(0).numel, size = result.shape[0], width = dense.shape[1];
@@ -175,7 +182,7 @@ void coo_matmul(KernelCall& call) {
       using I = typename decltype(index)::type;
       const Flat<I> rows(call.in(0)), cols(call.in(1));
       check_positions(rows.data(), count, size, "rows");
-      if (!std::is_sorted(rows.data(), rows.data() + count)) {
+      if (!in_order(rows.data(), count)) {
         check_positions(cols.data(), count, dense.shape[0], "cols");
         scatter_products(rows.data(), cols.data(), values.data(), count, y.data(), width,
                          out.data(), size);
@@ -183,8 +190,10 @@ void coo_matmul(KernelCall& call) {
       }
       Scratch<I> crows(size + 1);
       std::fill(crows.data(), crows.data() + size + 1, I(0));
-      for (int64_t k = 0; k < count; ++k) ++crows[rows.data()[k] + 1];
-      for (int64_t row = 0; row < size; ++row) crows[row + 1] += crows[row];
+      // The last element of a row is stored last; rows without any get the end of the one before.
+      for (int64_t k = 0; k < count; ++k) crows[rows.data()[k] + 1] = static_cast<I>(k + 1);
+      for (int64_t row = 0; row < size; ++row)
+        crows[row + 1] = std::max(crows[row + 1], crows[row]);
       multiply_rows(crows.data(), size, cols.data(), values.data(), y.data(), dense.shape[0], width,
                     out.data());
     });
