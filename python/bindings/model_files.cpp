@@ -55,7 +55,7 @@ PyObject* saved_parts(PyObject*, PyObject* object) {
     bool distinct = true;  // a region may use a label of the outer program
     for_each_part(program, [&](const Program& part) {
       for (const Instruction& call : part.body.instructions)
-        versions[call.op->name()] = call.op->schema().version;
+        versions.emplace(call.op->name(), call.op->schema().version);
       for (const Constant& c : part.constants)
         if (c.tensor.shape().numel().value() > kLargestConstant)
           distinct &= large.emplace(part.label(c.value).substr(1), c.tensor).second;
