@@ -184,6 +184,7 @@ void init_programs(PyObject* module);
 void init_profile(PyObject* module);
 void init_segments(PyObject* module);
 void init_images(PyObject* module);
+void init_paddle_models(PyObject* module);
 void init_drawing(PyObject* module);
 void init_interop(PyObject* module);
 void init_sparse(PyObject* module);
