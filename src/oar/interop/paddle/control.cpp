@@ -5,8 +5,8 @@
 
 #include "oar/base/error.h"
 #include "oar/interop/paddle/importer.h"
-#include "oar/ops/gen/compare.h"
 #include "oar/ops/gen/creation.h"
+#include "oar/ops/gen/logic.h"
 #include "oar/ops/gen/shape.h"
 
 namespace oar::paddle {
@@ -29,6 +29,12 @@ std::vector<std::string> yielded(const Block& block, const Node& node) {
   for (const Slot& slot : block.nodes.back().inputs)
     names.push_back(slot.names.empty() ? "" : slot.names[0]);
   return names;
+}
+
+const std::string& name_at(const Node& node, const std::vector<Slot>& slots, size_t i) {
+  user_check(i < slots.size() && !slots[i].names.empty(), ErrorKind::InvalidArgument,
+             "the op {} lacks an operand or a result.", node.str());
+  return slots[i].names[0];
 }
 
 void check_blocks(const Node& node, size_t count) {
@@ -121,20 +127,20 @@ Tensor Importer::truth(const std::string& name, const Node& node) {
 
 void Importer::add_if(const Node& node) {
   check_blocks(node, 2);
-  const std::string name = node.inputs.at(0).names.at(0);
+  const std::string name = name_at(node, node.inputs, 0);
   const auto branch = [&](const Block& block) {
     return [&] { return run_block(block, yielded(block, node), {}, {}); };
   };
   const std::vector<Tensor> results =
       cond(truth(name, node), branch(node.blocks[0]), branch(node.blocks[1]));
   for (size_t i = 0; i < node.outputs.size() && i < results.size(); ++i)
-    define(node.outputs[i].names.at(0), Item(results[i]));
+    define(name_at(node, node.outputs, i), Item(results[i]));
 }
 
 void Importer::add_while(const Node& node) {
   check_blocks(node, 1);
   const Block& block = node.blocks[0];
-  std::vector<Tensor> variables{truth(node.inputs.at(0).names.at(0), node)};
+  std::vector<Tensor> variables{truth(name_at(node, node.inputs, 0), node)};
   for (size_t i = 1; i < node.inputs.size(); ++i) {
     const Item item = input_of(node, node.inputs[i]);
     user_check(item.given() && !item.is_list, ErrorKind::Unsupported,
@@ -150,7 +156,7 @@ void Importer::add_while(const Node& node) {
   };
   const std::vector<Tensor> results = while_loop(test, body, std::move(variables));
   for (size_t i = 0; i < node.outputs.size() && i + 1 < results.size(); ++i)
-    define(node.outputs[i].names.at(0), Item(results[i + 1]));
+    define(name_at(node, node.outputs, i), Item(results[i + 1]));
 }
 
 // A block that runs or does not: variables that exist before it keep their values, others are zeros until a select_input
@@ -159,11 +165,12 @@ void Importer::add_legacy_if(const Node& node) {
   check_blocks(node, 1);
   const Block& block = node.blocks[0];
   std::vector<std::string> names;
-  for (const std::string& name : node.outputs.at(0).names) names.push_back(name);
-  std::vector<Tensor> like;
+  if (!node.outputs.empty()) names = node.outputs[0].names;
+  std::vector<std::pair<std::vector<Dim>, DType>> like(names.size());
   const auto yes = [&] {
     std::vector<Tensor> made = run_block(block, names, {}, {});
-    like = made;
+    for (size_t i = 0; i < made.size(); ++i)
+      like[i] = {{made[i].dims().begin(), made[i].dims().end()}, made[i].dtype()};
     return made;
   };
   const auto no = [&] {
@@ -171,18 +178,20 @@ void Importer::add_legacy_if(const Node& node) {
     for (size_t i = 0; i < names.size(); ++i) {
       const auto found = values_.find(names[i]);
       kept.push_back(found != values_.end() ? found->second.tensor
-                                            : zeros(DimArgs(like.at(i).dims()), like[i].dtype()));
+                                            : zeros(like[i].first, like[i].second));
     }
     return kept;
   };
-  const std::vector<Tensor> results = cond(truth(node.inputs.at(0).names.at(0), node), yes, no);
+  // `cond` captures its second function first, and `no` returns what is like the results of `yes`.
+  const Tensor idle = logical_not(truth(name_at(node, node.inputs, 0), node));
+  const std::vector<Tensor> results = cond(idle, no, yes);
   for (size_t i = 0; i < names.size(); ++i) define(names[i], Item(results.at(i)));
 }
 
 void Importer::add_legacy_while(const Node& node) {
   check_blocks(node, 1);
   const Block& block = node.blocks[0];
-  const std::string condition = node.inputs.at(0).names.at(0);
+  const std::string condition = name_at(node, node.inputs, 0);
   std::vector<std::string> written, names{condition};
   collect_written(block, written);
   std::set<std::string> taken{condition};
