@@ -19,7 +19,7 @@ constexpr LegacyOp kOps[] = {
     {"asin", "asin", "X", "Out"},
     {"asinh", "asinh", "X", "Out"},
     {"assign", "assign", "X", "Out"},
-    {"assign_value", "assign_value", "Out"},
+    {"assign_value", "assign_value", "", "Out"},
     {"atan", "atan", "X", "Out"},
     {"atan2", "atan2", "X1 X2", "Out"},
     {"atanh", "atanh", "X", "Out"},
