@@ -8,6 +8,7 @@ from typing import Any
 import oar
 from oar import _C
 from oar._lazy import np
+from oar.inference import paddle
 from oar.inference.config import Config, DataType
 from oar.static import Executor, Scope, load_inference_model, scope_guard
 from oar.static.io import load_from_file
@@ -112,11 +113,20 @@ class Predictor:
         files = config.prog_file(), config.params_file()
         if files[0] is None or files[1] is None:
             raise ValueError("[create_predictor] the Config has no model. Give it prog_file and params_file.")
-        self._config, self._scope, self._executor = config, Scope(), Executor()
+        self._config = config
+        program = load_from_file(files[0])
+        self._model = paddle.load(files[0], files[1]) if _C.is_paddle_program(program) else None
+        if self._model is None:
+            self._load(program, files[1])
+        else:
+            self._inputs = {name: Tensor(name) for name in self._model.inputs}
+            self._outputs = {name: Tensor(name) for name in self._model.outputs}
+
+    def _load(self, program: bytes, parameters: str) -> None:
+        self._scope, self._executor = Scope(), Executor()
         with written_elsewhere(), scope_guard(self._scope):
-            params = load_from_file(files[1])
             self._program, feeds, self._fetches = load_inference_model(
-                None, self._executor, model_filename=load_from_file(files[0]), params_filename=params)
+                None, self._executor, model_filename=program, params_filename=load_from_file(parameters))
         self._inputs = {name: Tensor(name) for name in feeds}
         self._outputs = {name: Tensor(name) for name in self._program._fetch_names}
 
@@ -158,7 +168,10 @@ class Predictor:
         try:
             oar.set_num_threads(wanted)
             with written_elsewhere():
-                made = self._executor.run(self._program, feed=feed, fetch_list=self._fetches, scope=self._scope)
+                if self._model is None:
+                    made = self._executor.run(self._program, feed=feed, fetch_list=self._fetches, scope=self._scope)
+                else:
+                    made = [tensor.numpy() for tensor in self._model(feed)]
         finally:
             oar.set_num_threads(threads)
         for handle, array in zip(self._outputs.values(), made):
