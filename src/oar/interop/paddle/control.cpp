@@ -44,7 +44,11 @@ void check_blocks(const Node& node, size_t count) {
 
 }  // namespace
 
-bool Importer::is_control(const Node& node) const { return !node.blocks.empty() || node.op == "yield"; }
+bool is_control(const Node& node) {
+  constexpr std::string_view kControl[] = {"if", "while", "yield", "legacy_if", "legacy_while"};
+  return !node.blocks.empty() ||
+         std::find(std::begin(kControl), std::end(kControl), node.op) != std::end(kControl);
+}
 
 void Importer::add_control(const Node& node) {
   if (node.op == "yield") return;

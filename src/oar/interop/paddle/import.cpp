@@ -13,10 +13,8 @@ namespace oar::paddle {
 namespace {
 
 void collect_unknown(const Block& block, std::set<std::string>& unknown) {
-  constexpr std::string_view kControl[] = {"if", "while", "yield", "legacy_if", "legacy_while"};
   for (const Node& node : block.nodes) {
-    const bool control = std::find(std::begin(kControl), std::end(kControl), node.op) != std::end(kControl);
-    if (!control && !find_converter(node.op)) unknown.insert(node.written);
+    if (!is_control(node) && !find_converter(node.op)) unknown.insert(node.written);
     for (const Block& inner : node.blocks) collect_unknown(inner, unknown);
   }
 }
@@ -175,6 +173,9 @@ Values Importer::convert(const Call& call) {
         error.text().find(call.node.str()) != std::string::npos)
       throw;
     fail(error.kind(), "the op {} cannot be imported: {}", call.node.str(), error.what());
+  } catch (const std::out_of_range&) {  // a list that is shorter than the op needs
+    fail(ErrorKind::InvalidArgument, "the op {} cannot be imported: its attributes do not fit.",
+         call.node.str());
   }
 }
 

@@ -11,6 +11,9 @@ namespace oar::paddle {
 // `like`: inputs like those of the runs to come, or none. With `fixed`, their sizes are the program's.
 Program import_program(const ModelFile& model, const std::vector<Tensor>& like, bool fixed);
 
+// Branches, loops, and ends of blocks.
+bool is_control(const Node& node);
+
 // Runs the ops of a model once, on symbolic tensors.
 class Importer {
  public:
@@ -30,7 +33,6 @@ class Importer {
   Values captured(const Call& call);
 
   // Branches and loops (control.cpp).
-  bool is_control(const Node& node) const;
   void add_control(const Node& node);
   void add_if(const Node& node);
   void add_while(const Node& node);
