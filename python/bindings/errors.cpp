@@ -1,6 +1,5 @@
 // Errors at the language boundary: kinds of Error become the classes that Paddle raises.
 #include <cstring>
-
 #include <new>
 #include <string>
 

@@ -141,9 +141,8 @@ PyObject* is_paddle_program(PyObject*, PyObject* args) {
   const char* bytes;
   Py_ssize_t size;
   if (!PyArg_ParseTuple(args, "y#", &bytes, &size)) return nullptr;
-  return guarded([&] {
-    return PyBool_FromLong(paddle::is_program({bytes, static_cast<size_t>(size)}));
-  });
+  return guarded(
+      [&] { return PyBool_FromLong(paddle::is_program({bytes, static_cast<size_t>(size)})); });
 }
 
 PyMethodDef kPaddleFunctions[] = {{"paddle_model", paddle_model, METH_VARARGS, nullptr},

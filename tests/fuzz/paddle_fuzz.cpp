@@ -87,27 +87,31 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
 std::vector<std::string> seeds() {
   const std::string record = tensor_record(number_field(1, 5) + number_field(2, 2), 8);
-  const std::string block = number_field(1, 0) + std::string("\x10\xff\xff\xff\xff\x0f", 6) +
-                            legacy_variable("x", false) + legacy_variable("w", true) +
-                            legacy_op("feed", "X", "feed", "Out", "x") +
-                            legacy_op("tanh", "X", "x", "Out", "y") +
-                            legacy_op("relu", "X", "w", "Out", "z") +
-                            legacy_op("fetch", "X", "z", "Out", "fetch");
+  const std::string block =
+      number_field(1, 0) + std::string("\x10\xff\xff\xff\xff\x0f", 6) +
+      legacy_variable("x", false) + legacy_variable("w", true) +
+      legacy_op("feed", "X", "feed", "Out", "x") + legacy_op("tanh", "X", "x", "Out", "y") +
+      legacy_op("relu", "X", "w", "Out", "z") + legacy_op("fetch", "X", "z", "Out", "fetch");
   const std::string type = R"({"#":"0.t_dtensor","D":[{"#":"0.t_f32"},[2],"NCHW",[],0]})";
-  const std::string head = R"({"base_code":{"magic":"pir","trainable":true,"version":1},)"
-                           R"("program":{"regions":[{"#":"region_0","blocks":[{"#":"block_0","args":[],"ops":[)"
-                           R"({"#":"p","A":[0,1,1,"w"],"DA":[],"O":{"%":1,"TT":)" +
-                           type + R"(},"OA":[1,0,1],"QA":[]},)"
-                           R"({"#":"1.data","A":[{"AT":{"#":"0.a_str","D":"x"},"N":"name"}],"I":[],"O":[{"%":2,"TT":)" +
-                           type + R"(}]},)";
-  const std::string tail = R"({"#":"1.fetch","A":[],"I":[{"%":3}],"O":[{"%":9,"TT":)" + type + "}]}]}]}]}}";
+  const std::string head =
+      R"({"base_code":{"magic":"pir","trainable":true,"version":1},)"
+      R"("program":{"regions":[{"#":"region_0","blocks":[{"#":"block_0","args":[],"ops":[)"
+      R"({"#":"p","A":[0,1,1,"w"],"DA":[],"O":{"%":1,"TT":)" +
+      type +
+      R"(},"OA":[1,0,1],"QA":[]},)"
+      R"({"#":"1.data","A":[{"AT":{"#":"0.a_str","D":"x"},"N":"name"}],"I":[],"O":[{"%":2,"TT":)" +
+      type + R"(}]},)";
+  const std::string tail =
+      R"({"#":"1.fetch","A":[],"I":[{"%":3}],"O":[{"%":9,"TT":)" + type + "}]}]}]}]}}";
   const std::string result = R"("O":[{"%":3,"TT":)" + type + "}]";
   return {
       field(1, block) + record,
       head + R"({"#":"1.add","A":[],"I":[{"%":1},{"%":2}],)" + result + "}," + tail + record,
-      head + R"({"#":"1.full_int_array","A":[{"AT":{"#":"0.a_array","D":[{"#":"0.a_i64","D":-1}]},"N":"value"}],)"
-             R"("I":[],"O":[{"%":4,"TT":)" + type + R"(}]},{"#":"1.reshape","A":[],"I":[{"%":2},{"%":4}],)" +
-          result + "}," + tail + record,
+      head +
+          R"({"#":"1.full_int_array","A":[{"AT":{"#":"0.a_array","D":[{"#":"0.a_i64","D":-1}]},"N":"value"}],)"
+          R"("I":[],"O":[{"%":4,"TT":)" +
+          type + R"(}]},{"#":"1.reshape","A":[],"I":[{"%":2},{"%":4}],)" + result + "}," + tail +
+          record,
       head + R"({"#":"1.any","A":[],"I":[{"%":2}],"O":[{"%":5,"TT":)" + type +
           R"(}]},{"#":"1.if","A":[],"I":[{"%":5}],)" + result +
           R"(,"regions":[{"#":"r","blocks":[{"args":[],"ops":[{"#":"2.yield","A":[],"I":[{"%":1}],"O":[]}]}]},)"
@@ -121,10 +125,23 @@ std::vector<std::string> seeds() {
 }
 
 std::vector<std::string> dictionary() {
-  return {"\"#\"",      "\"%\"",     "\"D\"",     "\"VD\"",      "\"NaN\"",    "0.combine", "0.split",
-          "1.full",     "1.concat",  "1.slice",   "1.conv2d",    "1.matmul",   "1.rnn",     "1.pool2d",
-          "1.scale",    "1.expand",  "1.stack",   "1.shape64",   "1.pad3d",    "1.while",   "1.if",
-          "0.a_array",  "0.a_f64",   "\"N\"",     "0.t_vec",     "9223372036854775807",     "-1",
-          "sum",        "reshape2",  "transpose2", "while",      "matmul_v2",  "squeeze2",  "concat",
-          R"({"%":1})", R"({"%":2})", R"({"%":0})"};
+  return {"\"#\"",      "\"%\"",
+          "\"D\"",      "\"VD\"",
+          "\"NaN\"",    "0.combine",
+          "0.split",    "1.full",
+          "1.concat",   "1.slice",
+          "1.conv2d",   "1.matmul",
+          "1.rnn",      "1.pool2d",
+          "1.scale",    "1.expand",
+          "1.stack",    "1.shape64",
+          "1.pad3d",    "1.while",
+          "1.if",       "0.a_array",
+          "0.a_f64",    "\"N\"",
+          "0.t_vec",    "9223372036854775807",
+          "-1",         "sum",
+          "reshape2",   "transpose2",
+          "while",      "matmul_v2",
+          "squeeze2",   "concat",
+          R"({"%":1})", R"({"%":2})",
+          R"({"%":0})"};
 }

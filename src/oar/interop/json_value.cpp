@@ -61,9 +61,7 @@ const std::string& JsonValue::text() const { return get<std::string>(content_, "
 const JsonValue::List& JsonValue::list() const { return get<List>(content_, "a list"); }
 const JsonValue::Object& JsonValue::object() const { return get<Object>(content_, "an object"); }
 
-double JsonValue::number() const {
-  return get<JsonReader::Number>(content_, "a number").value;
-}
+double JsonValue::number() const { return get<JsonReader::Number>(content_, "a number").value; }
 
 int64_t JsonValue::integer() const {
   const auto& found = get<JsonReader::Number>(content_, "an integer");

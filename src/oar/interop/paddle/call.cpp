@@ -130,9 +130,8 @@ void Call::refuse(std::string_view why) const {
 }
 
 const Converter* find_converter(std::string_view op) {
-  for (const auto table :
-       {elementwise_converters(), shape_converters(), selection_converters(), reduction_converters(),
-        network_converters(), recurrent_converters()})
+  for (const auto table : {elementwise_converters(), shape_converters(), selection_converters(),
+                           reduction_converters(), network_converters(), recurrent_converters()})
     for (const Converter& c : table)
       if (c.op == op) return &c;
   return nullptr;

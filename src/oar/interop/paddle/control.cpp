@@ -1,9 +1,8 @@
 // Branches and loops of Paddle's programs.
 //
 // A region of PIR names its results with a last op, `yield`. A block of a legacy program assigns to variables outside of it.
-#include "oar/compiler/capture/control_flow.h"
-
 #include "oar/base/error.h"
+#include "oar/compiler/capture/control_flow.h"
 #include "oar/interop/paddle/importer.h"
 #include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/logic.h"
@@ -68,7 +67,8 @@ void Importer::add_control(const Node& node) {
   if (node.op == "while") return add_while(node);
   if (node.op == "legacy_if") return add_legacy_if(node);
   if (node.op == "legacy_while") return add_legacy_while(node);
-  fail(ErrorKind::Unsupported, "the model has the op {}, whose blocks Oar cannot import.", node.written);
+  fail(ErrorKind::Unsupported, "the model has the op {}, whose blocks Oar cannot import.",
+       node.written);
 }
 
 // Ops inside of a region whose operands are known run before it is captured: later they could not be read.

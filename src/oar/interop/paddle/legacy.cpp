@@ -115,7 +115,8 @@ void parse_attribute(std::string_view message, LegacyNode& node) {
   }
   a.numbers.insert(a.numbers.end(), floats.begin(), floats.end());
   a.numbers.insert(a.numbers.end(), a.integers.begin(), a.integers.end());
-  for (const int64_t list : {Ints, Floats, Bools, Longs, Doubles, Scalars}) a.is_list |= kind == list;
+  for (const int64_t list : {Ints, Floats, Bools, Longs, Doubles, Scalars})
+    a.is_list |= kind == list;
   if (!variables.values.empty()) {
     variables.name = a.name;
     node.variables.push_back(std::move(variables));

@@ -32,7 +32,7 @@ struct Slot {
 struct Block;
 
 struct Node {
-  std::string op;  // without the mark of in-place ops
+  std::string op;       // without the mark of in-place ops
   std::string written;  // as the file says
   std::vector<Slot> inputs, outputs;
   std::vector<Attribute> attributes;

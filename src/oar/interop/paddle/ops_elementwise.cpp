@@ -86,7 +86,8 @@ Values clipped(const Call& c) {
   if (constant(1) && constant(2)) {
     const double low = c.number(1, "min", 0), high = c.number(2, "max", 0);
     const auto bound = [&](double v) {
-      return is_integral(x.dtype()) && std::fabs(v) < 9e18 ? Scalar(static_cast<int64_t>(v)) : Scalar(v);
+      return is_integral(x.dtype()) && std::fabs(v) < 9e18 ? Scalar(static_cast<int64_t>(v))
+                                                           : Scalar(v);
     };
     return {clip(x, bound(low), bound(high))};
   }

@@ -170,7 +170,8 @@ Tensor nearest_aligned(const Call& c, Tensor x, const Target& t, int64_t first) 
     const float ratio = to > 1 ? static_cast<float>(from - 1) / static_cast<float>(to - 1) : 0;
     List places;
     for (int64_t k = 0; k < to; ++k)
-      places.push_back(std::min(from - 1, static_cast<int64_t>(ratio * static_cast<float>(k) + 0.5F)));
+      places.push_back(
+          std::min(from - 1, static_cast<int64_t>(ratio * static_cast<float>(k) + 0.5F)));
     x = index_select(x, Tensor::from_vector(places, Shape{to}, DType::Int64), axis);
   }
   return x;
@@ -185,7 +186,8 @@ Values resized(const Call& c, const char* mode) {
       t.scales.empty() || c.has(1) ? std::nullopt : std::optional(DoubleArgs(std::span(t.scales)));
   const bool corners = c.flag("align_corners");
   if (std::string_view(mode) == "nearest")
-    return {corners ? nearest_aligned(c, x, t, first) : resample_nearest(x, first, t.sizes, scales)};
+    return {corners ? nearest_aligned(c, x, t, first)
+                    : resample_nearest(x, first, t.sizes, scales)};
   return {resample(x, first, t.sizes, scales, mode, corners, c.integer("align_mode", 1))};
 }
 Values resized_nearest(const Call& c) { return resized(c, "nearest"); }
@@ -213,10 +215,12 @@ Values padded_all(const Call& c) {
   return {pad_constant(c.tensor(0), c.list("paddings"), Scalar(c.number(1, "pad_value", 0)))};
 }
 Values shuffled(const Call& c) {
-  return {pixel_shuffle(c.tensor(0), c.integer("upscale_factor", 1), c.text("data_format", "NCHW"))};
+  return {
+      pixel_shuffle(c.tensor(0), c.integer("upscale_factor", 1), c.text("data_format", "NCHW"))};
 }
 Values unshuffled(const Call& c) {
-  return {pixel_unshuffle(c.tensor(0), c.integer("downscale_factor", 1), c.text("data_format", "NCHW"))};
+  return {pixel_unshuffle(c.tensor(0), c.integer("downscale_factor", 1),
+                          c.text("data_format", "NCHW"))};
 }
 Values channels_shuffled(const Call& c) {
   return {channel_shuffle(c.tensor(0), c.integer("groups", c.integer("group", 1)),
@@ -245,9 +249,9 @@ Values largest_of_groups(const Call& c) {
 
 Values without_overlaps(const Call& c) {
   const auto [boxes, index, counts] = multiclass_nms3(
-      c.tensor(0), c.tensor(1), c.maybe(2), c.number("score_threshold", 0), c.integer("nms_top_k", -1),
-      c.integer("keep_top_k", -1), c.number("nms_threshold", 0.3), c.flag("normalized", true),
-      c.number("nms_eta", 1), c.integer("background_label", 0));
+      c.tensor(0), c.tensor(1), c.maybe(2), c.number("score_threshold", 0),
+      c.integer("nms_top_k", -1), c.integer("keep_top_k", -1), c.number("nms_threshold", 0.3),
+      c.flag("normalized", true), c.number("nms_eta", 1), c.integer("background_label", 0));
   return {boxes, index, counts};
 }
 Values without_overlaps_soft(const Call& c) {
@@ -267,7 +271,8 @@ Values yolo_boxes(const Call& c) {
 Values aligned_regions(const Call& c) {
   return {roi_align(c.tensor(0), c.tensor(1), c.tensor(2),
                     {c.integer("pooled_height", 1), c.integer("pooled_width", 1)},
-                    c.number("spatial_scale", 1), c.integer("sampling_ratio", -1), c.flag("aligned"))};
+                    c.number("spatial_scale", 1), c.integer("sampling_ratio", -1),
+                    c.flag("aligned"))};
 }
 
 constexpr Converter kConverters[] = {

@@ -10,7 +10,8 @@ struct Mode {
   std::string_view name;
   const char* cell;
 };
-constexpr Mode kModes[] = {{"LSTM", "lstm"}, {"GRU", "gru"}, {"RNN_TANH", "tanh"}, {"RNN_RELU", "relu"}};
+constexpr Mode kModes[] = {
+    {"LSTM", "lstm"}, {"GRU", "gru"}, {"RNN_TANH", "tanh"}, {"RNN_RELU", "relu"}};
 
 Tensor row(const Tensor& x, int64_t at) {
   return squeeze(slice(x, {0}, {at}, {at + 1}), IntArgs({0}));
@@ -29,7 +30,8 @@ Values recurrent_layers(const Call& c) {
     if (m.name == c.text("mode", "RNN_TANH")) cell = m.cell;
   if (!cell) c.refuse("its mode is " + c.text("mode", ""));
   if (c.has(3)) c.refuse("its sequences have different lengths");
-  if (!c.flag("is_test", true) && c.number("dropout_prob", 0) > 0) c.refuse("it is in training mode");
+  if (!c.flag("is_test", true) && c.number("dropout_prob", 0) > 0)
+    c.refuse("it is in training mode");
   const bool lstm = std::string_view(cell) == "lstm";
   const int64_t directions = c.flag("is_bidirec") ? 2 : 1, layers = c.integer("num_layers", 1);
   const std::vector<Tensor> first = c.tensors(1), weights = c.tensors(2);
@@ -48,8 +50,8 @@ Values recurrent_layers(const Call& c) {
       const Tensor gates = matmul(x, in, false, true) + in_bias;
       const bool backwards = d == 1;
       const auto [states, inner] =
-          recurrent(gates, own, row(first[0], part), lstm ? row(first[1], part) : Tensor{}, own_bias,
-                    {}, {}, cell, backwards);
+          recurrent(gates, own, row(first[0], part), lstm ? row(first[1], part) : Tensor{},
+                    own_bias, {}, {}, cell, backwards);
       made.push_back(states);
       hidden.push_back(last_of(states, backwards));
       if (lstm) cells.push_back(last_of(inner, backwards));

@@ -15,7 +15,9 @@ int64_t from_end(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : a
 // A slice of sizes is a list of sizes.
 std::vector<Dim> slice_of(const std::vector<Dim>& list, int64_t start, int64_t end) {
   const auto count = static_cast<int64_t>(list.size());
-  const auto bound = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + count : at, 0, count); };
+  const auto bound = [&](int64_t at) {
+    return std::clamp<int64_t>(at < 0 ? at + count : at, 0, count);
+  };
   std::vector<Dim> taken;
   for (int64_t i = bound(start); i < bound(end); ++i) taken.push_back(list[static_cast<size_t>(i)]);
   return taken;
@@ -93,7 +95,9 @@ Values put_along(const Call& c) {
 Values scattered(const Call& c) {
   return {scatter(c.tensor(0), c.tensor(1), c.tensor(2), c.flag("overwrite", true))};
 }
-Values scattered_nd(const Call& c) { return {scatter_nd_add(c.tensor(0), c.tensor(1), c.tensor(2))}; }
+Values scattered_nd(const Call& c) {
+  return {scatter_nd_add(c.tensor(0), c.tensor(1), c.tensor(2))};
+}
 Values chosen(const Call& c) { return {where(c.tensor(0), c.tensor(1), c.tensor(2))}; }
 Values masked(const Call& c) { return {masked_select(c.tensor(0), c.tensor(1))}; }
 Values places(const Call& c) { return {nonzero(c.tensor(0))}; }
@@ -117,9 +121,7 @@ Values embedded_v1(const Call& c) {
   if (padding < 0) return {embedding(ids, c.tensor(1))};
   return {embedding(ids, c.tensor(1), padding)};
 }
-Values one_hot_of(const Call& c) {
-  return {one_hot(c.tensor(0), c.integer(1, "num_classes", 1))};
-}
+Values one_hot_of(const Call& c) { return {one_hot(c.tensor(0), c.integer(1, "num_classes", 1))}; }
 
 Values largest(const Call& c) {
   const auto [values, indices] = topk(c.tensor(0), c.integer(1, "k", 1), c.integer("axis", -1),
@@ -149,13 +151,15 @@ Values repeated(const Call& c) {
   return {repeat_interleave(c.tensor(0), c.integer("repeats", 1), c.integer("axis", 0))};
 }
 Values diagonal_of(const Call& c) {
-  return {diagonal(c.tensor(0), c.integer("offset", 0), c.integer("axis1", 0), c.integer("axis2", 1))};
+  return {
+      diagonal(c.tensor(0), c.integer("offset", 0), c.integer("axis1", 0), c.integer("axis2", 1))};
 }
 Values diagonal_matrix(const Call& c) {
   return {diag(c.tensor(0), c.integer("offset", 0), Scalar(c.number("padding_value", 0)))};
 }
 Values embedded_diagonal(const Call& c) {
-  return {diag_embed(c.tensor(0), c.integer("offset", 0), c.integer("dim1", -2), c.integer("dim2", -1))};
+  return {diag_embed(c.tensor(0), c.integer("offset", 0), c.integer("dim1", -2),
+                     c.integer("dim2", -1))};
 }
 
 constexpr Converter kConverters[] = {

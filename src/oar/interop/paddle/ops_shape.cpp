@@ -32,7 +32,8 @@ Values reshaped(const Call& c) {
   const Tensor& x = c.tensor(0);
   std::vector<Dim> shape = c.sizes(1, "shape");
   for (size_t i = 0; i < shape.size(); ++i)
-    if (shape[i] == Dim(0) && i < static_cast<size_t>(x.rank())) shape[i] = x.dim(static_cast<int64_t>(i));
+    if (shape[i] == Dim(0) && i < static_cast<size_t>(x.rank()))
+      shape[i] = x.dim(static_cast<int64_t>(i));
   return {with_sizes_of(c, reshape(x, shape))};
 }
 Values squeezed(const Call& c) {
@@ -177,8 +178,9 @@ Values filled_like_batch(const Call& c) {
 }
 Values integer_array(const Call& c) {
   const List values = c.list("value");
-  return {cast(Tensor::from_vector(values, Shape{static_cast<int64_t>(values.size())}, DType::Int64),
-               c.dtype("dtype").value_or(DType::Int64))};
+  return {
+      cast(Tensor::from_vector(values, Shape{static_cast<int64_t>(values.size())}, DType::Int64),
+           c.dtype("dtype").value_or(DType::Int64))};
 }
 Values assigned(const Call& c) {
   const DType dtype = c.dtype("dtype").value_or(DType::Float32);
@@ -210,7 +212,8 @@ Values evenly_spaced(const Call& c) {
   std::vector<double> values;
   for (int64_t i = 0; i < count; ++i)
     values.push_back(count == 1 ? from
-                                : from + (to - from) * static_cast<double>(i) / static_cast<double>(count - 1));
+                                : from + (to - from) * static_cast<double>(i) /
+                                             static_cast<double>(count - 1));
   return {Tensor::from_vector(values, Shape{count}, c.dtype("dtype").value_or(DType::Float32))};
 }
 Values identity_matrix(const Call& c) {

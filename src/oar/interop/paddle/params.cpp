@@ -16,19 +16,20 @@ struct Number {
   DType dtype;
 };
 constexpr Number kDTypes[] = {
-    {0, DType::Bool},          {1, DType::Int16},        {2, DType::Int32},
-    {3, DType::Int64},         {4, DType::Float16},      {5, DType::Float32},
-    {6, DType::Float64},       {20, DType::UInt8},       {21, DType::Int8},
-    {22, DType::BFloat16},     {23, DType::Complex64},   {24, DType::Complex128},
-    {32, DType::Float8E4M3FN}, {33, DType::Float8E5M2},  {37, DType::UInt32},
+    {0, DType::Bool},          {1, DType::Int16},       {2, DType::Int32},
+    {3, DType::Int64},         {4, DType::Float16},     {5, DType::Float32},
+    {6, DType::Float64},       {20, DType::UInt8},      {21, DType::Int8},
+    {22, DType::BFloat16},     {23, DType::Complex64},  {24, DType::Complex128},
+    {32, DType::Float8E4M3FN}, {33, DType::Float8E5M2}, {37, DType::UInt32},
     {38, DType::UInt64},
 };
 
 [[noreturn]] void damaged(const Parameter& p, std::string_view what) {
-  fail(ErrorKind::InvalidArgument,
-       "the file of parameters does not fit the program: at '{}' {}.\nhint: Both files must be of one model; "
-       "copy or download them again.",
-       p.name, what);
+  fail(
+      ErrorKind::InvalidArgument,
+      "the file of parameters does not fit the program: at '{}' {}.\nhint: Both files must be of one model; "
+      "copy or download them again.",
+      p.name, what);
 }
 
 class Records {
@@ -82,8 +83,9 @@ class Records {
       damaged(p, format("it has {}, the program wants {}", name_of(dtype), name_of(p.dtype)));
     const bool fits =
         shape.size() == p.shape.size() &&
-        std::equal(shape.begin(), shape.end(), p.shape.begin(),
-                   [](int64_t has, int64_t wants) { return has >= 0 && (wants < 0 || has == wants); });
+        std::equal(shape.begin(), shape.end(), p.shape.begin(), [](int64_t has, int64_t wants) {
+          return has >= 0 && (wants < 0 || has == wants);
+        });
     if (!fits)
       damaged(p, format("it has the shape [{}], the program wants [{}]", join(shape, ", "),
                         join(p.shape, ", ")));
@@ -93,7 +95,8 @@ class Records {
                                   const Parameter& p) {
     int64_t bytes = static_cast<int64_t>(size_of(dtype));
     for (const int64_t size : shape)
-      if (__builtin_mul_overflow(bytes, size, &bytes)) damaged(p, "a tensor is larger than any memory");
+      if (__builtin_mul_overflow(bytes, size, &bytes))
+        damaged(p, "a tensor is larger than any memory");
     return static_cast<uint64_t>(bytes);
   }
 
@@ -105,8 +108,8 @@ class Records {
 DType dtype_of(int64_t number) {
   for (const Number& n : kDTypes)
     if (n.number == number) return n.dtype;
-  fail(ErrorKind::Unsupported, "the model has tensors of Paddle's dtype {}, which Oar does not have.",
-       number);
+  fail(ErrorKind::Unsupported,
+       "the model has tensors of Paddle's dtype {}, which Oar does not have.", number);
 }
 
 int64_t number_of(DType dtype) {
@@ -126,10 +129,11 @@ void bind_parameters(ModelFile& model, std::string_view file) {
     user_check(model.weights.emplace(p->value, std::move(read)).second, ErrorKind::InvalidArgument,
                "the program declares the parameter '{}' twice.", p->name);
   }
-  user_check(records.left() == 0, ErrorKind::InvalidArgument,
-             "the file of parameters has {} bytes more than the program's parameters.\nhint: Both files must be "
-             "of one model.",
-             records.left());
+  user_check(
+      records.left() == 0, ErrorKind::InvalidArgument,
+      "the file of parameters has {} bytes more than the program's parameters.\nhint: Both files must be "
+      "of one model.",
+      records.left());
 }
 
 }  // namespace oar::paddle

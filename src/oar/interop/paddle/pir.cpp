@@ -16,11 +16,13 @@ struct Name {
   DType dtype;
 };
 constexpr Name kDTypes[] = {
-    {"t_bool", DType::Bool},       {"t_ui8", DType::UInt8},          {"t_i8", DType::Int8},
-    {"t_i16", DType::Int16},       {"t_i32", DType::Int32},          {"t_i64", DType::Int64},
-    {"t_index", DType::Int64},     {"t_f16", DType::Float16},        {"t_bf16", DType::BFloat16},
-    {"t_f32", DType::Float32},     {"t_f64", DType::Float64},        {"t_c64", DType::Complex64},
-    {"t_c128", DType::Complex128}, {"t_f8e4m3fn", DType::Float8E4M3FN},
+    {"t_bool", DType::Bool},         {"t_ui8", DType::UInt8},
+    {"t_i8", DType::Int8},           {"t_i16", DType::Int16},
+    {"t_i32", DType::Int32},         {"t_i64", DType::Int64},
+    {"t_index", DType::Int64},       {"t_f16", DType::Float16},
+    {"t_bf16", DType::BFloat16},     {"t_f32", DType::Float32},
+    {"t_f64", DType::Float64},       {"t_c64", DType::Complex64},
+    {"t_c128", DType::Complex128},   {"t_f8e4m3fn", DType::Float8E4M3FN},
     {"t_f8e5m2", DType::Float8E5M2},
 };
 
@@ -38,8 +40,8 @@ DType scalar_type(const JsonValue& type) {
   const std::string_view name = without_dialect(type.at("#").text());
   for (const Name& n : kDTypes)
     if (n.name == name) return n.dtype;
-  fail(ErrorKind::Unsupported, "the model has values of Paddle's type '{}', which Oar does not have.",
-       name);
+  fail(ErrorKind::Unsupported,
+       "the model has values of Paddle's type '{}', which Oar does not have.", name);
 }
 
 void read_type(const JsonValue& type, DType& dtype, std::vector<int64_t>& shape) {
@@ -62,8 +64,10 @@ double special(const std::string& text) {
 // {"#": kind, "D": value}; elements of lists are such objects or plain numbers.
 void read_value(const JsonValue& value, Attribute& a, bool in_list) {
   if (value.is_flag() || value.is_number()) {
-    const bool whole = value.is_flag() || value.number() == static_cast<double>(
-                                              static_cast<int64_t>(std::clamp(value.number(), -9e18, 9e18)));
+    const bool whole =
+        value.is_flag() ||
+        value.number() ==
+            static_cast<double>(static_cast<int64_t>(std::clamp(value.number(), -9e18, 9e18)));
     double number = value.is_flag() ? value.flag() : value.number();
     int64_t integer = 0;
     if (value.is_flag()) {
@@ -170,7 +174,8 @@ class Reader {
     if (name == "0.split") node.op = "vector_split";
     if (name == "0.slice") node.op = "slice_list";
     if (node.op.size() > 1 && node.op.ends_with('_')) node.op.pop_back();
-    for (const JsonValue& entry : op.at("A").list()) node.attributes.push_back(read_attribute(entry));
+    for (const JsonValue& entry : op.at("A").list())
+      node.attributes.push_back(read_attribute(entry));
     if (const JsonValue* inputs = op.find("I"))
       for (const JsonValue& input : inputs->list()) node.inputs.push_back(slot(input));
     for (const JsonValue& output : op.at("O").list()) node.outputs.push_back(slot(output));
@@ -203,9 +208,11 @@ class Reader {
                "the file is damaged: an output has no value.");
     const Attribute *name = node.find("name"), *column = node.find("col");
     Port port{name && name->text ? *name->text : format("fetch_name_{}", fetches_.size()),
-              node.inputs[0].names[0], DType::Float32, {}};
-    const int64_t at = column && column->integer ? *column->integer
-                                                 : static_cast<int64_t>(fetches_.size());
+              node.inputs[0].names[0],
+              DType::Float32,
+              {}};
+    const int64_t at =
+        column && column->integer ? *column->integer : static_cast<int64_t>(fetches_.size());
     fetches_.emplace_back(at, std::move(port));
   }
 

@@ -89,7 +89,8 @@ const std::vector<std::string>& Model::outputs() const { return parts_->outputs;
 
 NamedTensors Model::parameters() const {
   NamedTensors named;
-  for (const Parameter& p : parts_->file.parameters) named[p.name] = parts_->file.weights.at(p.value);
+  for (const Parameter& p : parts_->file.parameters)
+    named[p.name] = parts_->file.weights.at(p.value);
   return named;
 }
 
