@@ -1,5 +1,6 @@
 // Paddle's inference models.
 #include "oar/interop/paddle/import.h"
+#include "oar/interop/paddle/write.h"
 #include "programs.h"
 
 namespace oar::python {
@@ -145,7 +146,21 @@ PyObject* is_paddle_program(PyObject*, PyObject* args) {
       [&] { return PyBool_FromLong(paddle::is_program({bytes, static_cast<size_t>(size)})); });
 }
 
-PyMethodDef kPaddleFunctions[] = {{"paddle_model", paddle_model, METH_VARARGS, nullptr},
+// (the program's file, that of the parameters)
+PyObject* paddle_files(PyObject*, PyObject* program) {
+  return guarded([&] {
+    const paddle::Files files = paddle::write_model(held_program(program));
+    const auto bytes = [](const std::string& content) {
+      return checked(
+          PyBytes_FromStringAndSize(content.data(), static_cast<Py_ssize_t>(content.size())));
+    };
+    const Ref text = bytes(files.program), parameters = bytes(files.parameters);
+    return PyTuple_Pack(2, text.get(), parameters.get());
+  });
+}
+
+PyMethodDef kPaddleFunctions[] = {{"paddle_files", paddle_files, METH_O, nullptr},
+                                  {"paddle_model", paddle_model, METH_VARARGS, nullptr},
                                   {"is_paddle_program", is_paddle_program, METH_VARARGS, nullptr},
                                   {}};
 

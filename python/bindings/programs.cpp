@@ -409,6 +409,12 @@ PyObject* wrap_program(Program program) {
   return owner.release();
 }
 
+const Program& held_program(PyObject* object) {
+  user_check(Py_TYPE(object) == g_type, ErrorKind::InvalidType, "a Program is expected, not a {}.",
+             Py_TYPE(object)->tp_name);
+  return program_of(object);
+}
+
 const TrainedProgram& trained_program_of(PyObject* object) {
   user_check(Py_TYPE(object) == g_trained_type, ErrorKind::InvalidType,
              "a TrainedProgram is expected, not a {}.", Py_TYPE(object)->tp_name);

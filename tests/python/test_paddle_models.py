@@ -119,3 +119,26 @@ def test_own_files_stay_own(tmp_path):
     assert list(oar.jit.load(path)(oar.ones([1, 3])).shape) == [1, 2]
     with pytest.raises(FileNotFoundError):
         oar.inference.paddle.load(path)
+
+
+def test_written_files_are_read_again(tmp_path):
+    net = oar.nn.Sequential(oar.nn.Conv2D(2, 4, 3, padding=1), oar.nn.BatchNorm2D(4), oar.nn.ReLU(), oar.nn.MaxPool2D(2), oar.nn.Flatten(),
+                            oar.nn.Linear(24, 3), oar.nn.Softmax())
+    net.eval()
+    x = oar.randn([5, 2, 4, 6])
+    oar.inference.paddle.save(net, tmp_path / "net", [oar.static.InputSpec([None, 2, 4, 6], "float32", "image")])
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["net.json", "net.pdiparams"]
+    model = oar.inference.paddle.load(tmp_path / "net")
+    assert model.inputs == ["image"] and model.signature[0][2] == [-1, 2, 4, 6]
+    close(model(x), [net(x).numpy()])
+    close(model(x[:1]), [net(x[:1]).numpy()])
+
+
+def test_ops_that_cannot_be_written_are_listed(tmp_path):
+    spec = [oar.static.InputSpec([3, 3], "float32", "x")]
+    with pytest.raises(Exception, match="cannot be written for Paddle yet: .*det"):
+        oar.inference.paddle.save(lambda x: oar.linalg.det(x) + oar.lgamma(x).sum(), tmp_path / "net", spec)
+    assert not list(tmp_path.iterdir())
+    net = oar.nn.BatchNorm1D(3)
+    with pytest.raises(Exception, match="changes its states"):
+        oar.inference.paddle.save(net, tmp_path / "net", spec)

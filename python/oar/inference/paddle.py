@@ -10,7 +10,7 @@ import oar
 from oar import _C
 from oar._C import Tensor
 
-__all__ = ["Model", "load"]
+__all__ = ["Model", "load", "save"]
 
 
 class Model:
@@ -106,3 +106,32 @@ def load(prefix: str | os.PathLike[str], parameters: str | os.PathLike[str] | No
     if parameters is not None and not os.path.isfile(weights):
         raise FileNotFoundError(f"[paddle.load] there is no file {weights}.")
     return Model(read(file), read(weights) if os.path.isfile(weights) else b"")
+
+
+def save(function: Any, prefix: str | os.PathLike[str], input_spec: Any) -> None:
+    """Write a layer or a function as an inference model that Paddle 3 reads: ``prefix.json`` and ``prefix.pdiparams``.
+
+    Ops without a counterpart are an error that lists them all; nothing is written then. Call ``eval()`` on a layer first.
+
+    Args:
+        function: the layer or function.
+        prefix: the path of the files without their endings.
+        input_spec: an ``InputSpec`` per argument; sizes that are None stay open.
+
+    Examples:
+        >>> import os, tempfile
+        >>> import oar
+        >>> net = oar.nn.Sequential(oar.nn.Linear(3, 2), oar.nn.ReLU())
+        >>> path = os.path.join(tempfile.mkdtemp(), 'net')
+        >>> oar.inference.paddle.save(net, path, [oar.static.InputSpec([None, 3], 'float32', 'x')])
+        >>> result, = oar.inference.paddle.load(path)(oar.ones([4, 3]))
+        >>> result.shape
+        [4, 2]
+    """
+    from oar.framework._replace import replace_files
+
+    called = function.forward if isinstance(function, oar.nn.Layer) else function
+    with oar.no_grad():
+        program, parameters = _C.paddle_files(oar.jit.capture(called, input_spec)._native)
+    path = os.fspath(prefix)
+    replace_files({path + ".json": lambda file: file.write(program), path + ".pdiparams": lambda file: file.write(parameters)})

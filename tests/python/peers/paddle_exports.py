@@ -1,6 +1,7 @@
 """Networks that Paddle exports for test_paddle_exports.py: its side, which runs in its environment.
 
-A line of standard input is a JSON list: a case and the prefix of the files to write. Inputs and results go to the prefix with `.npz`.
+A line of standard input is a JSON list: a case and the prefix of the files to write. Inputs and results go to the prefix with `.npz`. The
+case "read" runs files that Oar wrote.
 """
 
 from __future__ import annotations
@@ -110,6 +111,21 @@ def data(case: str) -> tuple[list[int | None], np.ndarray]:
     return [None, channels, size, size], rng.normal(size=[1, channels, size, size]).astype("float32")
 
 
+def read(paddle, prefix: str) -> None:
+    """The results of a model that Oar wrote: by a layer, and by a predictor."""
+    with np.load(prefix + ".npz") as stored:
+        x = stored["x"]
+    results = paddle.jit.load(prefix)(paddle.to_tensor(x))
+    listed = results if isinstance(results, (list, tuple)) else [results]
+    config = paddle.inference.Config(prefix + ".json", prefix + ".pdiparams")
+    config.disable_gpu()
+    predictor = paddle.inference.create_predictor(config)
+    predictor.get_input_handle(predictor.get_input_names()[0]).copy_from_cpu(x)
+    predictor.run()
+    again = [predictor.get_output_handle(name).copy_to_cpu() for name in predictor.get_output_names()]
+    np.savez(prefix + "_read.npz", **{f"r{i}": r.numpy() for i, r in enumerate(listed)}, **{f"p{i}": r for i, r in enumerate(again)})
+
+
 def main() -> None:
     import paddle
 
@@ -117,6 +133,10 @@ def main() -> None:
     for line in sys.stdin:
         case, prefix = json.loads(line)
         paddle.seed(5)
+        if case == "read":
+            read(paddle, prefix)
+            print("done", flush=True)
+            continue
         net = made[case]() if case in made else getattr(paddle.vision.models, case)()
         net.eval()
         sizes, x = data(case)

@@ -1,4 +1,4 @@
-"""Inference models that Paddle exports, run by Oar."""
+"""Inference models that Paddle exports, run by Oar, and that Oar writes, run by Paddle."""
 
 from __future__ import annotations
 
@@ -31,9 +31,7 @@ def exporter():
 @pytest.mark.parametrize("case", paddle_exports.CASES)
 def test_export(case, exporter, tmp_path, record_property):
     prefix = str(tmp_path / case)
-    exporter.stdin.write(json.dumps([case, prefix]) + "\n")
-    exporter.stdin.flush()
-    assert exporter.stdout.readline().strip() == "done", "the process of Paddle ended"
+    ask(exporter, case, prefix)
     with np.load(prefix + ".npz") as stored:
         x, expected = stored["x"], [stored[f"r{i}"] for i in range(len(stored.files) - 1)]
     found = [t.numpy() for t in oar.inference.paddle.load(prefix)(x)]
@@ -42,6 +40,45 @@ def test_export(case, exporter, tmp_path, record_property):
     print(f"| {case} | {len(expected)} | {error:.1e} |")
     assert error < 1e-4
     count("exported networks")
+
+
+WRITTEN = ("LeNet", "resnet18", "mobilenet_v1", "mobilenet_v2", "mobilenet_v3_small", "squeezenet1_0", "vgg11", "alexnet", "densenet121",
+           "googlenet", "inception_v3")
+
+
+class Encoder(oar.nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.table, self.head = oar.nn.Embedding(50, 16), oar.nn.Linear(16, 5)
+        self.layers = oar.nn.TransformerEncoder(oar.nn.TransformerEncoderLayer(16, 4, 32, activation="gelu"), 2)
+
+    def forward(self, ids):
+        return oar.nn.functional.softmax(self.head(self.layers(self.table(ids)).mean(1)))
+
+
+@pytest.mark.parametrize("case", (*WRITTEN, "encoder"))
+def test_written(case, exporter, tmp_path, record_property):
+    net = Encoder() if case == "encoder" else getattr(oar.vision.models, case)()
+    net.eval()
+    sizes, x = paddle_exports.data(case)
+    prefix = str(tmp_path / case)
+    oar.inference.paddle.save(net, prefix, [oar.static.InputSpec(sizes, str(x.dtype), "x")])
+    results = net(oar.to_tensor(x))
+    mine = [t.numpy() for t in (results if isinstance(results, (list, tuple)) else [results])]
+    np.savez(prefix + ".npz", x=x)
+    ask(exporter, "read", prefix)
+    with np.load(prefix + "_read.npz") as stored:
+        error = max(distance(mine, [stored[f"{kind}{i}"] for i in range(len(mine))]) for kind in "rp")
+    record_property("difference", error)
+    print(f"| {case} | {error:.1e} |")
+    assert error < 1e-4
+    count("written networks")
+
+
+def ask(exporter, case: str, prefix: str) -> None:
+    exporter.stdin.write(json.dumps([case, prefix]) + "\n")
+    exporter.stdin.flush()
+    assert exporter.stdout.readline().strip() == "done", "the process of Paddle ended"
 
 
 def distance(mine: list[np.ndarray], other: list[np.ndarray]) -> float:
