@@ -181,6 +181,7 @@ void init_autograd(PyObject* module);
 void init_framework(PyObject* module);
 void init_frames(PyObject* module);
 void init_programs(PyObject* module);
+void init_model_files(PyObject* module);
 void init_profile(PyObject* module);
 void init_segments(PyObject* module);
 void init_images(PyObject* module);

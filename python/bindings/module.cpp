@@ -32,6 +32,7 @@ PyMODINIT_FUNC PyInit__C() {
     init_framework(module.get());
     init_user_ops(module.get());
     init_programs(module.get());
+    init_model_files(module.get());
     init_profile(module.get());
     init_segments(module.get());
     init_images(module.get());

@@ -149,7 +149,7 @@ PyObject* is_paddle_program(PyObject*, PyObject* args) {
 // (the program's file, that of the parameters)
 PyObject* paddle_files(PyObject*, PyObject* program) {
   return guarded([&] {
-    const paddle::Files files = paddle::write_model(held_program(program));
+    const paddle::Files files = paddle::write_model(native_program(program));
     const auto bytes = [](const std::string& content) {
       return checked(
           PyBytes_FromStringAndSize(content.data(), static_cast<Py_ssize_t>(content.size())));

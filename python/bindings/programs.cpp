@@ -409,8 +409,8 @@ PyObject* wrap_program(Program program) {
   return owner.release();
 }
 
-const Program& held_program(PyObject* object) {
-  user_check(Py_TYPE(object) == g_type, ErrorKind::InvalidType, "a Program is expected, not a {}.",
+const Program& native_program(PyObject* object) {
+  user_check(Py_IS_TYPE(object, g_type), ErrorKind::InvalidType, "a program is expected, not a {}.",
              Py_TYPE(object)->tp_name);
   return program_of(object);
 }

@@ -357,7 +357,13 @@ PyObject* from_text(PyObject*, PyObject* args) {
     ParseOptions options;
     options.tensor = [&](const std::string& name, const ValueType& type) -> Tensor {
       PyObject* found = PyDict_GetItemString(constants, name.c_str());
-      if (found && is_tensor(found)) return tensor_of(found);
+      if (found && is_tensor(found)) {
+        const Tensor& t = tensor_of(found);
+        user_check(t.dtype() == type.dtype && t.shape() == type.shape, ErrorKind::InvalidArgument,
+                   "the program reads {} as {}, but the file holds {}.", name, type.str(),
+                   t.describe());
+        return t;
+      }
       return missing.emplace_back(Tensor::empty(type.shape, type.dtype));
     };
     Program program = parse_program(utf8(source), options);

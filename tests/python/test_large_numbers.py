@@ -139,3 +139,16 @@ def test_gradient_of_hardswish():
 def test_sparse_convolution_over_an_axis_that_is_too_long(size):
     with pytest.raises(ValueError, match=r"axis 1 of size \d+ is negative or too large"):
         oar._C.ops.conv_rules(oar.zeros([3, 4], "int64"), [4, size], [3, 3], [1, 1], [0, 1], [1, 1])
+
+
+def test_coefficients_that_are_infinite():
+    """What rounding a coefficient leaves out is nothing, not infinity less infinity."""
+    x = oar.to_tensor([-1.0, 2.0, -3.0])
+    assert F.selu(x, float("inf")).tolist() == [-np.inf, np.inf, -np.inf]
+    assert oar.stanh(x, 0.5, float("inf")).tolist() == [-np.inf, np.inf, -np.inf]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_a_gradient_of_0_stays_0_in_the_slope_of_sigmoid(dtype):
+    out, grad = oar.to_tensor([-1e30, 1e30, 0.25], dtype=dtype), oar.to_tensor([0.0, 0.0, 2.0], dtype=dtype)
+    assert oar._C.ops.sigmoid_grad(out, grad).astype("float32").tolist() == [0, 0, 0.375]

@@ -471,3 +471,16 @@ def test_fp8_product():
     assert found.dtype.name == "float16" and found.tolist() == [[0.0, 8.0], [1.0, 20.0]]
     with pytest.raises(TypeError, match="float8"):
         linalg.fp8_fp8_half_gemm_fused(oar.eye(2), y)
+
+
+def test_reflections_of_real_vectors_by_complex_numbers():
+    rng = np.random.default_rng(3)
+    x, tau, y = rng.standard_normal((4, 2)), rng.standard_normal(2) + 1j * rng.standard_normal(2), rng.standard_normal((2, 3))
+    q = np.eye(4, dtype=complex)
+    for i in range(2):
+        v = np.concatenate([np.zeros(i), [1], x[i + 1:, i]])
+        q = q @ (np.eye(4) - tau[i] * np.outer(v, v))
+    found = oar.linalg.householder_product(oar.to_tensor(x), oar.to_tensor(tau))
+    np.testing.assert_allclose(found.numpy(), q[:, :2], rtol=1e-10)
+    found = oar.linalg.ormqr(oar.to_tensor(x), oar.to_tensor(tau), oar.to_tensor(y))
+    np.testing.assert_allclose(found.numpy(), q[:, :2] @ y, rtol=1e-10)

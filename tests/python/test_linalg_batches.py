@@ -1,5 +1,7 @@
 """Batches of small matrices, which have loops of their own: backward errors as LAPACK's, for any scale and rank."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -169,7 +171,7 @@ def test_svd(shape, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("uplo", ["L", "U"])
-@pytest.mark.parametrize("n", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 17, 32])
 def test_eigh(n, uplo, dtype):
     x = batches(n, n, dtype)
     full = (np.tril(x) if uplo == "L" else np.triu(x)).astype(dtype)
@@ -208,10 +210,62 @@ def test_eig_of_two(dtype):
         assert min(pairs[0, 0] + pairs[1, 1], pairs[0, 1] + pairs[1, 0]) <= 2e3 * bound
 
 
+def of_all_spectra(n, dtype):
+    """`batches`, and matrices with equal, conjugate or defective eigenvalues, as they are and turned."""
+    rng = np.random.default_rng(n)
+    jordan = np.eye(n, k=1) + 2 * np.eye(n)
+    turns = np.kron(np.eye(n // 2 + 1), [[1, 2], [-2, 1]])[:n, :n]
+    skew = rng.standard_normal((9, n, n))
+    special = [jordan, jordan.T, turns, turns + np.triu(np.ones((n, n)), 2), np.roll(np.eye(n), 1, axis=0), np.eye(n, k=1),
+               *(skew - np.swapaxes(skew, -1, -2))]
+    q = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    return np.concatenate([batches(n, n, dtype), np.array(special, dtype=dtype), np.array(q @ special @ q.T, dtype=dtype)])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [3, 4, 5, 8, 17, 32])
+def test_eig(n, dtype):
+    x = of_all_spectra(n, dtype)
+    values, vectors = (wide(t.numpy()) for t in oar.linalg.eig(oar.to_tensor(x)))
+    scale, bound = norms(x), 16 * n * epsilon(dtype)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=-2), 1, rtol=bound)
+    bounds = np.full((len(x), 1, 1), bound)
+    bounds[4] *= 4  # rows of very different length, which LAPACK's vectors have errors of 60 n epsilon for
+    assert_close(wide(x) / scale @ vectors, vectors * (values[:, None] / scale), 1.0, bounds)
+    # Values may lie far from the exact ones, but their sum is the trace.
+    alone = wide(oar.linalg.eigvals(oar.to_tensor(x)).numpy())
+    trace = np.trace(wide(x) / scale, axis1=-2, axis2=-1)
+    for found in (values, alone):
+        np.testing.assert_allclose(np.sum(found / scale[:, 0], axis=-1), trace, atol=n * bound)
+    ordinary = slice(11, 13)
+    for found, expected in zip(alone[ordinary], np.linalg.eigvals(wide(x[ordinary]))):
+        apart = np.abs(found[:, None] - expected[None]) / scale.max(where=scale < 1e10, initial=0)
+        assert np.all(apart.min(axis=0) <= 1e3 * bound) and np.all(apart.min(axis=1) <= 1e3 * bound)
+    if not dtype.startswith("complex"):
+        np.testing.assert_array_equal(np.sort_complex(values), np.sort_complex(np.conj(values)))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [9, 12, 31, 64])
+@pytest.mark.parametrize("columns", [1, 8, 13, 40])
+def test_triangular_solve(columns, n, dtype):
+    rng = np.random.default_rng(n)
+    x = (general(rng, (3, n, n), dtype) / n + 2 * np.eye(n)).astype(dtype)
+    y = general(rng, (3, n, columns), dtype)
+    for upper, transpose, unit in itertools.product([False, True], repeat=3):
+        z = wide(oar.linalg.triangular_solve(oar.to_tensor(x), oar.to_tensor(y), upper, transpose, unit).numpy())
+        triangle = wide(np.triu(x) if upper else np.tril(x))
+        if unit:
+            triangle[:, range(n), range(n)] = 1
+        triangle = np.swapaxes(triangle, -1, -2) if transpose else triangle
+        assert_close(triangle @ z, y, np.abs(z).max(), 16 * n * epsilon(dtype))
+
+
 @pytest.mark.parametrize("call", ["svd", "svdvals", "eigh", "eigvalsh", "eig", "eigvals"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_matrix_that_is_not_finite_is_named(call, bad):
-    x = np.random.default_rng(0).standard_normal((COUNT, 2, 2))
+@pytest.mark.parametrize("n", [2, 5, 12])
+def test_a_matrix_that_is_not_finite_is_named(call, bad, n):
+    x = np.random.default_rng(0).standard_normal((COUNT, n, n))
     x[11, 1, 0] = bad
     with pytest.raises(ValueError, match="matrix 11 of the batch has no decomposition"):
         getattr(oar.linalg, call)(oar.to_tensor(x))
@@ -222,7 +276,7 @@ def test_results_do_not_depend_on_the_place_in_the_batch(n):
     x = oar.to_tensor(np.random.default_rng(n).standard_normal((40, n, n)))
     shifted = oar.roll(x, 3, 0)
     calls = [oar.linalg.inv, oar.linalg.det, lambda t: oar.linalg.lu(t)[0], lambda t: oar.linalg.qr(t)[0], oar.linalg.svdvals,
-             lambda t: oar.linalg.eigh(t)[1]]
+             lambda t: oar.linalg.eigh(t)[1], lambda t: oar.linalg.eig(t)[1], oar.linalg.eigvals]
     for call in calls:
         np.testing.assert_array_equal(oar.roll(call(x), 3, 0).numpy(), call(shifted).numpy())
 
@@ -248,3 +302,14 @@ def test_least_squares_with_infinities_on_the_right():
     found = oar.linalg.lstsq(oar.to_tensor(x), oar.to_tensor(y))[0].numpy()
     assert not np.isfinite(found[:, 0]).any()
     np.testing.assert_allclose(found[:, 1], np.linalg.lstsq(x, y[:, 1], rcond=None)[0], rtol=1e-8)
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (17, 1), (12, 10), (9, 12)])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_least_squares_without_a_value_that_counts(shape, dtype):
+    """LAPACK takes an rcond of 1 and more for its own limit."""
+    rng = np.random.default_rng(7)
+    x, y = general(rng, (3, *shape), dtype), general(rng, (3, shape[0], 2), dtype)
+    solution, _, rank, values = oar.linalg.lstsq(oar.to_tensor(x), oar.to_tensor(y), rcond=10.0, driver="gelsd")
+    assert not solution.numpy().any() and not rank.numpy().any()
+    np.testing.assert_allclose(values.numpy(), np.linalg.svd(wide(x), compute_uv=False), atol=200 * epsilon(dtype))

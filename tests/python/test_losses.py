@@ -284,3 +284,30 @@ def test_in_place_activations():
 def test_messages(call, text):
     with pytest.raises(ValueError, match=text):
         call(oar.ones([4, 4]))
+
+
+def test_the_labelled_class_leaves_nothing_in_a_margin_loss():
+    x = tensor([[5.0, 1.0, 0.0], [np.inf, 1.0, 0.0], [0.0, 0.5, 0.0]], stop_gradient=False)
+    found = F.multi_margin_loss(x, oar.to_tensor([0, 0, 1]), p=2, margin=0.7, reduction="none")
+    np.testing.assert_allclose(found.numpy(), [0, 0, 2 * 0.2**2 / 3], rtol=1e-6)
+    assert not found.numpy()[:2].any()
+    found[::2].sum().backward()
+    np.testing.assert_allclose(x.grad.numpy()[2], [0.4 / 3, -0.8 / 3, 0.4 / 3], rtol=1e-5)
+
+
+def test_a_focal_loss_is_divided_before_it_is_rounded():
+    x, y = oar.full([100, 10], 90.0, "float16"), oar.zeros([100, 10], "float16")
+    found = F.sigmoid_focal_loss(x, y, oar.to_tensor([100.0], dtype="float16"))
+    assert found.dtype == oar.float16
+    np.testing.assert_allclose(found.numpy(), 0.75 * 90 * 10, rtol=1e-3)  # the sum is 67500
+
+
+def test_a_log_loss_of_small_probabilities_keeps_both_terms():
+    x, y = np.array([[2.0**-12]]), np.array([[2.0**-14]])
+    found = F.log_loss(*(tensor(v).astype("bfloat16") for v in (x, y)), epsilon=1e-5).astype("float32")
+    np.testing.assert_allclose(found.numpy(), -y * np.log(x + 1e-5) - (1 - y) * np.log(1 - x + 1e-5), rtol=5e-3)
+
+
+def test_the_cosine_of_long_vectors():
+    x, y = tensor([[3e15, 4e15]]), tensor([[4e15, 3e15]])
+    np.testing.assert_allclose(F.cosine_embedding_loss(x, y, tensor([1.0]).astype("int64")).numpy(), 0.04, rtol=1e-5)

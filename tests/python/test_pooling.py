@@ -88,6 +88,8 @@ def test_unpooling_puts_maxima_back(dims, pool, unpool):
     np.testing.assert_array_equal(back.numpy()[kept], x.numpy()[kept])
     assert kept.sum() == out.numpy().size
     assert unpool(out, mask, 2, output_size=[7] * dims).shape == [2, 3, *[7] * dims]
+    with pytest.raises(ValueError, match="padding must not be negative"):
+        unpool(out, mask, 2, padding=-1)
 
 
 @pytest.mark.parametrize("kernel_size", [None, 3])

@@ -249,3 +249,12 @@ def test_files(tmp_path):
     read = ops.decode_jpeg(ops.read_file(str(tmp_path / "grey.jpg")))
     assert read.shape == [1, 16, 16] and np.abs(read.numpy()[0].astype(int) - grey).max() <= 3
     assert ops.decode_jpeg(ops.read_file(str(tmp_path / "grey.jpg")), "rgb").shape == [3, 16, 16]
+
+
+def test_the_largest_of_a_region_may_be_nan_or_infinite():
+    image = np.array([[[[-np.inf, -np.inf, 1.0, np.nan], [-np.inf, -np.inf, 2.0, 3.0]]]], "float32")
+    x = oar.to_tensor(image, stop_gradient=False)
+    found = ops.roi_pool(x, oar.to_tensor([[0.0, 0.0, 3.0, 1.0]]), counts(1), [1, 2])
+    np.testing.assert_array_equal(found.numpy(), [[[[-np.inf, np.nan]]]])
+    found.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [[[[1, 0, 0, 1], [0, 0, 0, 0]]]])

@@ -17,7 +17,8 @@ from typing import Any, BinaryIO
 from oar import _C
 from oar._lazy import np
 
-__all__ = ["SafetensorsError", "arrays_in", "load_arrays", "looks_like_safetensors", "save_arrays"]
+__all__ = ["SafetensorsError", "arrays_in", "load_arrays", "looks_like_safetensors", "name_in_files", "raw_bytes",
+           "save_arrays"]
 
 # Names in the file, and the NumPy dtype that carries each. bfloat16 travels as uint16.
 _DTYPES = {
@@ -78,11 +79,20 @@ def save_arrays(
     file.write(len(text).to_bytes(8, "little"))
     file.write(text)
     for name in order:
-        array = arrays[name][0]
-        if _NAMES[arrays[name][1]] in _PACKED:
-            array = _packed(array)
-        little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-        file.write(little.data.cast("B") if little.size else b"")
+        file.write(raw_bytes(*arrays[name]))
+
+
+def name_in_files(dtype: str) -> str | None:
+    """The dtype as the format calls it; None if it has no such dtype."""
+    return _NAMES.get(dtype)
+
+
+def raw_bytes(array: np.ndarray, dtype: str) -> Any:
+    """The bytes of an array as files hold them, without a copy where that is possible."""
+    if _NAMES[dtype] in _PACKED:
+        array = _packed(array)
+    little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    return little.data.cast("B") if little.size else b""
 
 
 def load_arrays(path: str | os.PathLike) -> tuple[dict[str, tuple[np.ndarray, str]], dict[str, str]]:

@@ -6,6 +6,8 @@ import enum
 import os
 from typing import Any
 
+from oar.framework.oar_file import is_oar_path
+
 __all__ = ["Config", "DataType", "PlaceType", "PrecisionType"]
 
 
@@ -73,7 +75,7 @@ class Config:
     """A model and wishes about how it is run.
 
     Args:
-        prog_file: the program, ``model.pdmodel``; or, alone, a folder with one, or the prefix of both files.
+        prog_file: the program, ``model.pdmodel``; or, alone, an ``.oar`` file, a folder with a program, or the prefix of both files.
         params_file: the contents of its parameters, ``model.pdiparams``.
 
     Examples:
@@ -101,6 +103,11 @@ class Config:
 
     def set_model(self, prog_file: str, params_file: str | None = None) -> None:
         """Choose the files of the model; see the class."""
+        if params_file is None and is_oar_path(prog_file):
+            if not os.path.isfile(prog_file):
+                raise ValueError(f"[Config] there is no file {prog_file}.")
+            self._program, self._parameters = os.fspath(prog_file), None
+            return
         if params_file is None:
             prefix = os.path.join(prog_file, "__model__") if os.path.isdir(prog_file) else prog_file
             prog_file, params_file = prefix + ".pdmodel", prefix + ".pdiparams"

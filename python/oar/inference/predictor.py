@@ -8,6 +8,7 @@ from typing import Any
 import oar
 from oar import _C
 from oar._lazy import np
+from oar.framework.oar_file import is_oar_path
 from oar.inference import paddle
 from oar.inference.config import Config, DataType
 from oar.static import Executor, Scope, load_inference_model, scope_guard
@@ -110,23 +111,27 @@ class Predictor:
     """
 
     def __init__(self, config: Config) -> None:
-        files = config.prog_file(), config.params_file()
-        if files[0] is None or files[1] is None:
-            raise ValueError("[create_predictor] the Config has no model. Give it prog_file and params_file.")
+        program, params = config.prog_file(), config.params_file()
+        if program is None or (params is None and not is_oar_path(program)):
+            raise ValueError("[create_predictor] the Config has no model. Give it an .oar file, or prog_file and params_file.")
         self._config = config
-        program = load_from_file(files[0])
-        self._model = paddle.load(files[0], files[1]) if _C.is_paddle_program(program) else None
+        theirs = params is not None and _C.is_paddle_program(load_from_file(program))
+        self._model = paddle.load(program, params) if theirs else None
         if self._model is None:
-            self._load(program, files[1])
+            self._load(program, params)
         else:
             self._inputs = {name: Tensor(name) for name in self._model.inputs}
             self._outputs = {name: Tensor(name) for name in self._model.outputs}
 
-    def _load(self, program: bytes, parameters: str) -> None:
+    def _load(self, program: str, params: str | None) -> None:
         self._scope, self._executor = Scope(), Executor()
         with written_elsewhere(), scope_guard(self._scope):
-            self._program, feeds, self._fetches = load_inference_model(
-                None, self._executor, model_filename=program, params_filename=load_from_file(parameters))
+            if params is None:
+                loaded = load_inference_model(program, self._executor)
+            else:
+                loaded = load_inference_model(
+                    None, self._executor, model_filename=load_from_file(program), params_filename=load_from_file(params))
+            self._program, feeds, self._fetches = loaded
         self._inputs = {name: Tensor(name) for name in feeds}
         self._outputs = {name: Tensor(name) for name in self._program._fetch_names}
 

@@ -8,13 +8,14 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import oar
 from oar import _C
 from oar._C import Tensor
 from oar.framework._replace import replace_files
 from oar.framework.io import states_to_bytes
+from oar.framework.oar_file import is_oar_path, save_oar
 from oar.jit import specs
 from oar.jit.static_function import StaticFunction
 from oar.jit.variant import CapturePlan, Declined, capture_variant
@@ -22,6 +23,7 @@ from oar.nn.layer.layers import Layer
 from oar.static.checkpoints import prefix_of
 from oar.static.input_spec import InputSpec
 from oar.static.io import serialized
+from oar.static.oar_model import OarBuilder
 from oar.static.program import written_elsewhere
 
 __all__ = ["INFO_FORMAT", "INFO_VERSION", "save"]
@@ -30,6 +32,7 @@ INFO_FORMAT, INFO_VERSION = "oar layer", 1
 _OPTIONS = {
     "clip_extra", "combine_params", "input_names_after_prune", "output_spec", "skip_forward", "skip_prune_program", "with_hook",
 }
+_OAR_OPTIONS = {"docs", "metadata", "shard_size"}
 _EXAMPLE_SIZES = (4, 32, 224)  # of open axes, tried in turn: a network may need images of some size
 
 
@@ -203,21 +206,26 @@ def _names_of(program: Any, keys: dict[int, str]) -> dict[str, Tensor]:
     return named
 
 
-def _written(method: _Method, layers: list[Layer], output_spec: Any, keys: dict[int, str]) -> tuple[dict, bytes, dict]:
-    """The entry of a method among those of the layer, its program, and the states of all of its programs."""
+class _Captured(NamedTuple):
+    """The programs of a method, the names of their inputs and results, and all of their states."""
+
+    program: Any
+    trained: Any
+    names: list[str]
+    results: list[str]
+    states: dict[str, Tensor]
+
+
+def _captured(method: _Method, layers: list[Layer], output_spec: Any, keys: dict[int, str]) -> _Captured:
     kept = _chosen(method, output_spec)
     with written_elsewhere():
         with _evaluating(layers) as training:
             program = method.captured(kept)
         trained = method.captured(kept) if training else None
     names = [str(spec.name) for spec in method.inputs]
-    results = [f"output_{i}" for i in range(len(_C.builder_from_text(program.full_text(), {}, {}).outputs()))]
-    states = _names_of(program, keys)
-    entry: dict[str, Any] = {"inputs": [[list(spec.shape), spec.dtype.name, spec.name, spec.stop_gradient] for spec in method.inputs]}
-    if trained is not None:
-        states |= _names_of(trained, keys)
-        entry["training"] = serialized(trained, names, results, names).decode()
-    return entry, serialized(program.for_deployment(), names, results, names), states
+    results = [f"output_{i}" for i in range(len(_C.saved_parts(program)["outputs"]))]
+    states = _names_of(program, keys) | (_names_of(trained, keys) if trained is not None else {})
+    return _Captured(program.for_deployment(), trained, names, results, states)
 
 
 def _state_entries(states: dict[str, Tensor], keys: dict[int, str], buffers: set[int]) -> dict[str, Any]:
@@ -232,17 +240,19 @@ def _write_to(content: bytes, out: BinaryIO) -> None:
 def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> None:
     """Writes a layer or a function as programs with their states, for ``jit.load``, ``oar.inference`` and the runtime library.
 
+    A path that ends in ``.oar`` is that of one file with everything (``docs/file-format.md``). Otherwise there are several:
     ``path.pdmodel`` holds the program of ``forward`` for inference, ``path.pdiparams`` what it reads, and ``path.pdiparams.info`` what
     only ``jit.load`` needs: names of states and the program for training. Another method that ``to_static`` was applied to is
     written to files ``path.method.pdmodel`` and ``path.method.pdiparams``. All files are replaced, or none is.
 
     Args:
         layer: a ``Layer``, a function, or one that ``to_static`` was applied to.
-        path: the path of the files without their extension.
+        path: the path of an ``.oar`` file, or of several files without their extension.
         input_spec: an ``InputSpec``, a tensor or a plain value per argument. None takes that of ``to_static``, or of the last call.
         configs: ``output_spec``: the places of the results to keep; ``with_hook``: whether hooks of the layer run, too;
             ``skip_forward``: whether only other methods are saved. ``combine_params``, ``clip_extra``, ``skip_prune_program`` and
-            ``input_names_after_prune`` are accepted for compatibility.
+            ``input_names_after_prune`` are accepted for compatibility. For an ``.oar`` file there are ``metadata``: texts by name;
+            ``docs``: texts about inputs and outputs; ``shard_size``: the most bytes of weights per file.
 
     Examples:
         >>> import os, tempfile
@@ -254,11 +264,15 @@ def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> None:
         >>> x = oar.ones([4, 3])
         >>> bool(oar.allclose(loaded(x), net(x)))
         True
+        >>> oar.jit.save(net, path + '.oar', input_spec=[oar.static.InputSpec([None, 3], 'float32', 'x')], metadata={'licence': 'MIT'})
+        >>> bool(oar.allclose(oar.jit.load(path + '.oar')(x), net(x)))
+        True
     """
-    unknown = set(configs) - _OPTIONS
-    if unknown:
-        raise ValueError(f"[jit.save] there is no option {sorted(unknown)[0]!r}. The options are {', '.join(sorted(_OPTIONS))}.")
     prefix = prefix_of(path)
+    options = _OPTIONS | _OAR_OPTIONS if is_oar_path(prefix) else _OPTIONS
+    unknown = set(configs) - options
+    if unknown:
+        raise ValueError(f"[jit.save] there is no option {sorted(unknown)[0]!r}. The options are {', '.join(sorted(options))}.")
     if isinstance(layer, Layer):
         layers, methods = [layer], _methods_of(layer, input_spec, configs)
     elif isinstance(layer, StaticFunction) or inspect.isfunction(layer) or inspect.ismethod(layer):
@@ -267,7 +281,26 @@ def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> None:
         methods = {"forward": _Method(getattr(layer, "_call", layer), _spec_of(layer, input_spec))}
     else:
         raise TypeError(f"[jit.save] layer should be a Layer or a function, but received {type(layer).__name__}.")
-    _write_files(prefix, layers, methods, configs)
+    write = _write_oar if is_oar_path(prefix) else _write_files
+    write(prefix, layers, methods, configs)
+
+
+def _write_oar(path: str, layers: list[Layer], methods: dict[str, _Method], configs: dict[str, Any]) -> None:
+    keys = {id(tensor): key for layer in layers for key, tensor in layer.state_dict().items()}
+    buffers = {id(tensor) for layer in layers for tensor in layer.buffers()}
+    builder = OarBuilder(configs.get("metadata"), configs.get("docs"))
+    states: dict[str, Tensor] = {}
+    for name, method in methods.items():
+        made = _captured(method, layers, configs.get("output_spec"), keys)
+        programs = [made.program] if made.trained is None else [made.program, made.trained]
+        entry = builder.add(name, inspect.getdoc(method.call) or "", programs, made.names, made.results, made.names)
+        for port, spec in zip(entry["inputs"], method.inputs):
+            port["stop_gradient"] = spec.stop_gradient
+        for key, tensor in made.states.items():
+            if states.setdefault(key, tensor) is not tensor:
+                raise ValueError(f"[jit.save] two tensors are called {key!r}. Give each a name of its own, for example by ParamAttr(name=...).")
+    with written_elsewhere():
+        save_oar(path, builder.content(states, {"states": _state_entries(states, keys, buffers)}), configs.get("shard_size"))
 
 
 def _write_files(prefix: str, layers: list[Layer], methods: dict[str, _Method], configs: dict[str, Any]) -> None:
@@ -276,11 +309,15 @@ def _write_files(prefix: str, layers: list[Layer], methods: dict[str, _Method], 
     files: dict[str, bytes] = {}
     info: dict[str, Any] = {"format": INFO_FORMAT, "version": INFO_VERSION, "methods": {}, "states": {}}
     for name, method in methods.items():
-        entry, program, states = _written(method, layers, configs.get("output_spec"), keys)
+        made = _captured(method, layers, configs.get("output_spec"), keys)
+        entry: dict[str, Any] = {"inputs": [[list(spec.shape), spec.dtype.name, spec.name, spec.stop_gradient] for spec in method.inputs]}
+        if made.trained is not None:
+            entry["training"] = serialized(made.trained, made.names, made.results, made.names).decode()
+        program = serialized(made.program, made.names, made.results, made.names)
         base = prefix if name == "forward" else f"{prefix}.{name}"
         info["methods"][name] = entry
-        info["states"] |= _state_entries(states, keys, buffers)
+        info["states"] |= _state_entries(made.states, keys, buffers)
         with written_elsewhere():
-            files |= {base + ".pdmodel": program, base + ".pdiparams": states_to_bytes(states)}
+            files |= {base + ".pdmodel": program, base + ".pdiparams": states_to_bytes(made.states)}
     files[prefix + ".pdiparams.info"] = json.dumps(info).encode()
     replace_files({file: partial(_write_to, content) for file, content in files.items()})

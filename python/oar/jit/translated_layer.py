@@ -10,6 +10,7 @@ import oar
 from oar import _C
 from oar._C import Tensor
 from oar.framework.io import states_from_bytes
+from oar.framework.oar_file import is_oar_path, load_oar
 from oar.framework.parameter import Parameter
 from oar.inference.paddle import Model as PaddleModel
 from oar.inference.paddle import program_file
@@ -17,7 +18,7 @@ from oar.jit.export import INFO_FORMAT, INFO_VERSION
 from oar.nn.layer.layers import Layer
 from oar.static.checkpoints import prefix_of
 from oar.static.input_spec import InputSpec
-from oar.static.io import deserialize_program, load_from_file, serialized
+from oar.static.io import deserialize_program, load_from_file, program_in, serialized
 from oar.static.program import Program, written_elsewhere
 
 __all__ = ["TranslatedLayer", "load"]
@@ -221,14 +222,41 @@ def _paddle_layer(prefix: str, model_file: str, params_name: str | None) -> Tran
     return TranslatedLayer({"forward": _PaddleMethod("forward", model)}, states)
 
 
+def _load_oar(path: str, verify: bool) -> TranslatedLayer:
+    """The layer of one file; its weights are mapped, and a write copies the page that it changes."""
+    content = load_oar(path, verify)
+    described = content.header.get("methods", {})
+    methods: dict[str, _LoadedMethod] = {}
+    for name, (text, training) in content.programs.items():
+        program = program_in(text, content.tensors)
+        trained = program_in(training, content.tensors) if training else None
+        methods[name] = _LoadedMethod(name, program, trained, _specs(_rows(described[name]), program._feed_names, path))
+    rows = content.header.get("states")
+    rows = rows if isinstance(rows, dict) else {}
+    constants = {name for name in content.tensors if rows and name not in rows}
+    with written_elsewhere():
+        states = {name: _state(name, rows.get(name), tensor) for name, tensor in content.tensors.items() if name not in constants}
+    return TranslatedLayer(methods, states)
+
+
+def _rows(method: Any) -> dict[str, Any]:
+    """The inputs as their signature describes them; an open size that is an expression has no name."""
+    rows = []
+    for port in method.get("inputs", []):
+        shape = [size if isinstance(size, int) or str(size).isidentifier() else None for size in port["shape"]]
+        rows.append([shape, port["dtype"], port["name"], port.get("stop_gradient", True)])
+    return {"inputs": rows}
+
+
 def load(path: str, **configs: Any) -> TranslatedLayer:
     """Reads what ``jit.save`` wrote: a layer to run, or to train further. Reading runs no code from the files.
 
     Files that Paddle wrote, ``.json`` or ``.pdmodel`` with ``.pdiparams``, become a layer for inference.
 
     Args:
-        path: the path of the files without their extension.
-        configs: ``model_filename`` and ``params_filename``: other names of the files, in the folder of ``path``.
+        path: the path of an ``.oar`` file, or of several files without their extension.
+        configs: ``model_filename`` and ``params_filename``: other names of the files, in the folder of ``path``; for an ``.oar`` file
+            ``verify``: whether weights are compared with their checksums.
 
     Returns:
         a layer.
@@ -242,6 +270,8 @@ def load(path: str, **configs: Any) -> TranslatedLayer:
         [2.0, 4.0]
     """
     prefix = prefix_of(path)
+    if is_oar_path(prefix):
+        return _load_oar(prefix, bool(configs.get("verify", False)))
     folder = os.path.dirname(prefix)
     theirs = _paddle_layer(prefix, os.path.join(folder, configs.get("model_filename") or ""), configs.get("params_filename"))
     if theirs is not None:

@@ -14,8 +14,10 @@ from oar import _C
 from oar._C import Tensor
 from oar.framework._replace import replace_files
 from oar.framework.io import states_from_bytes, states_to_bytes
+from oar.framework.oar_file import OarContent, is_oar_path, load_oar, save_oar
 from oar.static.checkpoints import load, load_program_state, prefix_of, save, set_program_state
 from oar.static.executor import CompiledProgram, _contents
+from oar.static.oar_model import FORMAT, VERSION, OarBuilder, first_line
 from oar.static.program import Program, _some, default_main_program, program_of, written_elsewhere
 from oar.static.scope import global_scope
 from oar.static.sequences import lengths_among
@@ -35,9 +37,6 @@ __all__ = [
     "serialize_program",
     "set_program_state",
 ]
-
-_FORMAT = "oar program"
-_VERSION = 1
 
 
 def _variables(value: Any, what: str) -> list[Tensor]:
@@ -79,8 +78,7 @@ def serialized(executable: Any, feeds: list[str], fetches: list[str], order: lis
     """A native program as bytes, with the names of what is fed, in the order of feeds and in that of its inputs, and fetched."""
     labels = {label: tensor.name for label, tensor in executable.states()}
     labels.update(zip(executable.input_names, order))
-    header = {"format": _FORMAT, "version": _VERSION, "feed": feeds, "fetch": fetches, "names": labels}
-    return (json.dumps(header) + "\n" + executable.full_text()).encode()
+    return (first_line(feeds, fetches, labels) + executable.full_text()).encode()
 
 
 def serialize_program(feed_vars: Any, fetch_vars: Any, **kwargs: Any) -> bytes:
@@ -123,13 +121,13 @@ def _header(line: bytes) -> dict[str, Any]:
     """The first line of a program's bytes, checked before it is used."""
     try:
         header = json.loads(line)
-        known = header["format"] == _FORMAT
+        known = header["format"] == FORMAT
     except (ValueError, KeyError, TypeError, RecursionError):
         known = False
     if not known:
         raise ValueError("these bytes are not a program of Oar.")
-    if header.get("version") != _VERSION:
-        raise ValueError(f"the program has version {header.get('version')}; this Oar reads version {_VERSION}.")
+    if header.get("version") != VERSION:
+        raise ValueError(f"the program has version {header.get('version')}; this Oar reads version {VERSION}.")
 
     def are_texts(values: Any) -> bool:
         return isinstance(values, list) and all(isinstance(value, str) for value in values)
@@ -165,9 +163,15 @@ def deserialize_program(data: bytes) -> Program:
     """
     if not isinstance(data, bytes):
         raise ValueError(f"a program is read from bytes, not from {type(data).__name__}.")
+    return program_in(data, {})
+
+
+def program_in(data: bytes, tensors: dict[str, Tensor]) -> Program:
+    """The same; constants that the text leaves out are among the tensors."""
     line, _, text = data.partition(b"\n")
     header = _header(line)
-    program = Program(_C.builder_from_text(text.decode(), {}, header["names"]))
+    constants = {label: tensors[name] for label, name in header["names"].items() if name in tensors}
+    program = Program(_C.builder_from_text(text.decode(), constants, header["names"]))
     program._feed_names, program._fetch_names = list(header["feed"]), list(header["fetch"])
     return program
 
@@ -304,14 +308,15 @@ def load_from_file(path: str) -> bytes:
 def save_inference_model(path_prefix: str, feed_vars: Any, fetch_vars: Any, executor: Any, **kwargs: Any) -> None:
     """Write the program between these variables to ``path_prefix.pdmodel``, its states to ``.pdiparams``.
 
-    Both files are replaced, or, where something fails, neither is.
+    Both files are replaced, or, where something fails, neither is. A path that ends in ``.oar`` is that of one file with both.
 
     Args:
-        path_prefix: the path of the files without their extension.
+        path_prefix: the path of the files without their extension, or of an ``.oar`` file.
         feed_vars: the inputs.
         fetch_vars: the results.
         executor: the executor.
-        kwargs: accepted for compatibility.
+        kwargs: ``program``; for an ``.oar`` file ``metadata`` (texts by name), ``docs`` (texts about inputs and outputs) and ``shard_size``
+            (the most bytes of weights per file). Others are accepted for compatibility.
 
     Examples:
         >>> import os, tempfile
@@ -331,6 +336,9 @@ def save_inference_model(path_prefix: str, feed_vars: Any, fetch_vars: Any, exec
         >>> oar.disable_static()
     """
     prefix = prefix_of(path_prefix)
+    if is_oar_path(prefix):
+        _save_oar(prefix, feed_vars, fetch_vars, kwargs)
+        return
     program = serialize_program(feed_vars, fetch_vars, **kwargs)
     states = serialize_persistables(feed_vars, fetch_vars, executor, **kwargs) or b""
     replace_files({
@@ -351,16 +359,37 @@ def _program_of_paddle(model: bytes, params: bytes) -> Program:
     return deserialize_program(serialized(executable, read.inputs, read.outputs, read.inputs))
 
 
+def _save_oar(path: str, feed_vars: Any, fetch_vars: Any, options: dict[str, Any]) -> None:
+    executable, feeds, fetches = _pruned(options.get("program"), feed_vars, fetch_vars, _contents(global_scope()))
+    states = {tensor.name: tensor for _, tensor in executable.states()}
+    executable = executable.for_deployment()
+    builder = OarBuilder(options.get("metadata"), options.get("docs"))
+    builder.add("forward", "", [executable], feeds, fetches, _input_order(executable, feeds))
+    with written_elsewhere():
+        save_oar(path, builder.content(states, {}), options.get("shard_size"))
+
+
+def _load_oar(path: str, options: dict[str, Any]) -> Program:
+    content: OarContent = load_oar(path, bool(options.get("verify", False)))
+    program = program_in(content.method(options.get("method", "forward"), path)[0], content.tensors)
+    with written_elsewhere():
+        for name, tensor in content.tensors.items():
+            global_scope()._set(name, tensor)
+    return program
+
+
 def load_inference_model(path_prefix: str | None, executor: Any, **kwargs: Any) -> list[Any]:
     """Read what ``save_inference_model`` wrote: the program, the names to feed, the variables to fetch.
 
-    ``path_prefix`` may be None where ``model_filename`` and ``params_filename`` hold the bytes themselves. Files that Paddle wrote,
-    ``.pdmodel`` or ``.json`` with ``.pdiparams``, are read too.
+    ``path_prefix`` may be None where ``model_filename`` and ``params_filename`` hold the bytes themselves. The weights of an ``.oar``
+    file are mapped into memory: they are read when they are used, and processes share them. Files that Paddle wrote, ``.pdmodel`` or
+    ``.json`` with ``.pdiparams``, are read too.
 
     Args:
-        path_prefix: the path of the files without their extension.
+        path_prefix: the path of the files without their extension, or of an ``.oar`` file.
         executor: the executor.
-        kwargs: accepted for compatibility.
+        kwargs: for an ``.oar`` file ``method`` ('forward') and ``verify``: whether weights are compared with their checksums. Others are
+            accepted for compatibility.
 
     Examples:
         >>> import os, tempfile
@@ -385,6 +414,9 @@ def load_inference_model(path_prefix: str | None, executor: Any, **kwargs: Any) 
         model, params = kwargs.get("model_filename"), kwargs.get("params_filename")
         if not isinstance(model, bytes):
             raise ValueError("without a path, model_filename should be the bytes of a program.")
+    elif is_oar_path(path_prefix):
+        program = _load_oar(prefix_of(path_prefix), kwargs)
+        return [program, program._feed_names, program._builder.outputs()]
     else:
         prefix = prefix_of(path_prefix)
         folder = os.path.dirname(prefix)

@@ -11,7 +11,7 @@ constexpr uint32_t kPolynomial = 0x82F63B78;  // bits reversed
 using Tables = std::array<std::array<uint32_t, 256>, 8>;
 
 // Table k advances a byte that is followed by k others, so that eight bytes take one step.
-constexpr Tables make_tables() {
+Tables make_tables() {
   Tables tables{};
   for (uint32_t i = 0; i < 256; ++i) {
     uint32_t value = i;
@@ -23,12 +23,17 @@ constexpr Tables make_tables() {
       tables[k][i] = (tables[k - 1][i] >> 8) ^ tables[0][tables[k - 1][i] & 255];
   return tables;
 }
-constexpr Tables kTables = make_tables();
+// Computed at the first use: as constants they would be 8 KB of every library.
+const Tables& tables() {
+  static const Tables made = make_tables();
+  return made;
+}
 
 }  // namespace
 
 uint32_t crc32c(std::string_view bytes, uint32_t before) {
   static_assert(std::endian::native == std::endian::little);
+  const Tables& table = tables();
   uint32_t value = ~before;
   const char* at = bytes.data();
   size_t left = bytes.size();
@@ -37,10 +42,10 @@ uint32_t crc32c(std::string_view bytes, uint32_t before) {
     std::memcpy(&word, at, 8);
     word ^= value;
     value = 0;
-    for (size_t k = 0; k < 8; ++k) value ^= kTables[7 - k][(word >> (8 * k)) & 255];
+    for (size_t k = 0; k < 8; ++k) value ^= table[7 - k][(word >> (8 * k)) & 255];
   }
   for (; left > 0; --left, ++at)
-    value = (value >> 8) ^ kTables[0][(value ^ static_cast<unsigned char>(*at)) & 255];
+    value = (value >> 8) ^ table[0][(value ^ static_cast<unsigned char>(*at)) & 255];
   return ~value;
 }
 

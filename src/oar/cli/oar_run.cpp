@@ -17,10 +17,12 @@
 
 namespace {
 
-constexpr const char* kHelp = R"(usage: oar_run PREFIX [options]
+constexpr const char* kHelp = R"(usage: oar_run MODEL [options]
 
-Runs the model of PREFIX.pdmodel and PREFIX.pdiparams, which save_inference_model wrote.
+Runs a model that jit.save or save_inference_model wrote: MODEL is an .oar file, or the prefix of a .pdmodel and a .pdiparams file.
 
+  --method NAME        a method of an .oar file other than forward
+  --verify             compares the weights of an .oar file with their checksums first
   --input NAME=FILE    an input from a .npy file; NAME= may be left out if the model has one input
   --zeros              zeros for inputs without a file, with 1 for sizes that are open
   --output NAME=FILE   writes an output to a .npy file; NAME= may be left out if the model has one
@@ -35,9 +37,9 @@ struct Usage {
 };
 
 struct Options {
-  std::string prefix;
+  std::string path, method = "forward";
   std::map<std::string, std::string> inputs, outputs;  // files by name; "" is the only one
-  bool zeros = false, info = false;
+  bool zeros = false, info = false, verify = false;
   int repeat = 1;
 };
 
@@ -65,14 +67,18 @@ Options parse(const std::vector<std::string>& arguments) {
       options.zeros = true;
     else if (word == "--info")
       options.info = true;
+    else if (word == "--method")
+      options.method = value();
+    else if (word == "--verify")
+      options.verify = true;
     else if (word == "--repeat")
       options.repeat = std::atoi(value().c_str());
-    else if (word.starts_with("-") || !options.prefix.empty())
+    else if (word.starts_with("-") || !options.path.empty())
       throw Usage{"'" + word + "' is not understood"};
     else
-      options.prefix = word;
+      options.path = word;
   }
-  if (options.prefix.empty()) throw Usage{"the model's path is missing"};
+  if (options.path.empty()) throw Usage{"the model's path is missing"};
   if (options.repeat < 1) throw Usage{"--repeat needs a number from 1 on"};
   return options;
 }
@@ -120,7 +126,7 @@ void print(const oar::Model::Port& port, const oar::Tensor& t) {
 }
 
 int run(const Options& options) {
-  const oar::Model model = oar::Model::load(options.prefix);
+  const oar::Model model = oar::Model::load(options.path, options.method, options.verify);
   if (options.info) {
     for (const auto& port : model.inputs()) std::printf("input %s\n", port.str().c_str());
     for (const auto& port : model.outputs()) std::printf("output %s\n", port.str().c_str());

@@ -8,12 +8,12 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "oar/base/api.h"
+#include "oar/formats/mapped_tensors.h"
 #include "oar/tensor/tensor.h"
 
 namespace OAR_API oar {
@@ -32,14 +32,7 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors,
 
 // The content of a file, checked against the file's size: nothing can be outside.
 struct SafetensorsIndex {
-  struct Entry {
-    std::string name;
-    std::string stored;          // the dtype as the file calls it
-    std::optional<DType> dtype;  // nothing if Oar does not have it (U16, U32, U64)
-    int64_t bits;                // of one element
-    Shape shape;
-    size_t begin, end;  // bytes of the file
-  };
+  using Entry = TensorEntry;
   std::vector<Entry> entries;  // in the order of their offsets
   Metadata metadata;
 };

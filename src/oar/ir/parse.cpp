@@ -6,6 +6,7 @@
 #include "oar/base/string_util.h"
 #include "oar/ir/region.h"
 #include "oar/ir/text_reader.h"
+#include "oar/ir/upgrade.h"
 #include "oar/ir/verify.h"
 #include "oar/ops/core/deployed.h"
 #include "oar/ops/gen/creation.h"
@@ -58,7 +59,9 @@ class ProgramParser {
   Placement placement(int rank);
   ValueId define(const std::string& label, ValueType type);
   ValueId defined(const std::string& label);
-  const Op& op_called(const std::string& name);
+  const Op& op_called(const std::string& name, std::vector<const Upgrade*>& upgrades);
+  void add_arguments(Instruction& made, const std::vector<const Upgrade*>& upgrades,
+                     std::vector<bool>& given);
   Tensor constant_tensor(const std::string& name, const ValueType& type);
   Tensor state_tensor(const std::string& name, const ValueType& type);
   double real(std::string_view unit = {});
@@ -294,16 +297,33 @@ void ProgramParser::write() {
   in_.fail_here(format("%{} is not a state", label));
 }
 
-const Op& ProgramParser::op_called(const std::string& name) {
+const Op& ProgramParser::op_called(const std::string& name, std::vector<const Upgrade*>& upgrades) {
   const Op* op = Registry::get().find(name);
   if (!op)
     in_.fail_here(format(
         "there is no op '{}'{}", name,
         kDeployed ? " in this library. See OAR_DEPLOY_WITH for families that are left out" : ""));
-  const int64_t version = in_.accept("@") ? in_.integer() : 1;
-  if (version != op->schema().version)
-    in_.fail_here(format("{} is at version {}, not {}", name, op->schema().version, version));
+  const int64_t version = in_.accept("@") ? in_.integer() : 1, present = op->schema().version;
+  if (version < present) upgrades = upgrades_of(name, version, present);
+  if (version + static_cast<int64_t>(upgrades.size()) != present)
+    in_.fail_here(format("{} is at version {}, not {}{}", name, present, version,
+                         version > present ? ": a newer Oar wrote the program" : ""));
   return *op;
+}
+
+// What an older text cannot say: arguments that make the call do what it did then.
+void ProgramParser::add_arguments(Instruction& made, const std::vector<const Upgrade*>& upgrades,
+                                  std::vector<bool>& given) {
+  for (size_t step = 0; step < upgrades.size(); ++step)
+    for (const auto& [name, text] : upgrades[step]->added) {
+      const int index = made.op->schema().index_of(renamed_by(upgrades, step + 1, name));
+      if (index < 0 || given[static_cast<size_t>(index)]) continue;
+      given[static_cast<size_t>(index)] = true;
+      const TextReader after = in_;
+      in_ = TextReader(text);
+      argument(made, static_cast<size_t>(index));
+      in_ = after;
+    }
 }
 
 void ProgramParser::instruction() {
@@ -312,7 +332,8 @@ void ProgramParser::instruction() {
   while (in_.accept(","));
   in_.expect("=");
   Instruction made;
-  made.op = &op_called(in_.name());
+  std::vector<const Upgrade*> upgrades;
+  made.op = &op_called(in_.name(), upgrades);
   const std::vector<Parameter>& parameters = made.op->schema().parameters;
   for (const Parameter& p : parameters) {
     made.attributes.push(Value());
@@ -329,7 +350,7 @@ void ProgramParser::instruction() {
       i = next++;
       if (i >= parameters.size()) in_.fail_here(format("{} takes fewer tensors", made.op->name()));
     } else {
-      const std::string name = in_.name();
+      const std::string name = renamed_by(upgrades, 0, in_.name());
       in_.expect("=");
       const int index = made.op->schema().index_of(name);
       if (index < 0) in_.fail_here(format("{} has no argument '{}'", made.op->name(), name));
@@ -339,6 +360,7 @@ void ProgramParser::instruction() {
     given[i] = true;
     argument(made, i);
   });
+  add_arguments(made, upgrades, given);
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (given[i]) continue;
     if (!parameters[i].has_default && !parameters[i].optional)

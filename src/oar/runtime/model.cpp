@@ -6,7 +6,7 @@
 #include "oar/base/file.h"
 #include "oar/base/string_util.h"
 #include "oar/formats/json_reader.h"
-#include "oar/formats/safetensors.h"
+#include "oar/formats/oar_file.h"
 #include "oar/ir/parse.h"
 #include "oar/ir/region.h"
 #include "oar/runtime/runner.h"
@@ -147,9 +147,20 @@ Model Model::parse(std::string_view text, const std::map<std::string, Tensor>& w
   return model;
 }
 
-Model Model::load(const std::string& prefix) {
-  const std::string program = read_file(prefix + ".pdmodel");
-  return parse(program, load_safetensors(prefix + ".pdiparams"));
+Model Model::load(const std::string& path, const std::string& method, bool verify) {
+  if (!path.ends_with(".oar")) {
+    const std::string program = read_file(path + ".pdmodel");
+    return parse(program, load_safetensors(path + ".pdiparams"));
+  }
+  const OarFile file = load_oar(path, verify);
+  const auto found = file.methods.find(method);
+  if (found == file.methods.end()) {
+    std::vector<std::string> names;
+    for (const auto& [name, unused] : file.methods) names.push_back(name);
+    fail(ErrorKind::InvalidArgument, "\"{}\" has no method '{}'; it has {}.", path, method,
+         join(names, ", "));
+  }
+  return parse(found->second.program, file.tensors);
 }
 
 const std::vector<Model::Port>& Model::inputs() const { return parts_->inputs; }

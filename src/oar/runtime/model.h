@@ -1,6 +1,6 @@
-// A saved model: the program and the weights that `save_inference_model` wrote.
+// A saved model: the program and the weights that `save_inference_model` or `jit.save` wrote.
 //
-//   const Model model = Model::load("digits");             // digits.pdmodel and digits.pdiparams
+//   const Model model = Model::load("digits.oar");         // or "digits": digits.pdmodel and digits.pdiparams
 //   const std::vector<Tensor> out = model.run({images});   // in the order of model.inputs()
 //
 // A file may be hostile: whatever it holds, the answer is a model or an error.
@@ -27,8 +27,11 @@ class Model {
     std::string str() const;  // "image: float32[batch, 1, 8, 8]"
   };
 
-  static Model load(const std::string& prefix);
-  // `program` is the content of the first file; `weights` are the tensors of the second by name.
+  // An `.oar` file has several methods. Its weights are mapped: loading reads none of them, and processes share them. `verify`
+  // compares them with their checksums. Without that ending the path is the prefix of two files.
+  static Model load(const std::string& path, const std::string& method = "forward",
+                    bool verify = false);
+  // `program` is a line of JSON and the text of a program; `weights` are what it reads, by name.
   static Model parse(std::string_view program, const std::map<std::string, Tensor>& weights);
 
   const std::vector<Port>& inputs() const;

@@ -379,12 +379,12 @@ std::vector<Span> largest_bins(C low, C high, C scale, int64_t bins, int64_t siz
 
 template <class C>
 void largest_of_bin(const C* plane, int64_t width, Span rows, Span columns, C& out, int64_t& at) {
-  const bool empty = rows.size() <= 0 || columns.size() <= 0;
-  out = empty ? C(0) : std::numeric_limits<C>::lowest();
+  out = 0;
   at = -1;
+  // NaN is the largest; the first one stays.
   for (int64_t y = rows.begin; y < rows.end; ++y)
     for (int64_t i = y * width + columns.begin; i < y * width + columns.end; ++i)
-      if (plane[i] > out) out = plane[i], at = i;
+      if (at < 0 || (!(plane[i] <= out) && out == out)) out = plane[i], at = i;
 }
 
 void roi_largest(KernelCall& call) {

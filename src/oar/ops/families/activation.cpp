@@ -52,9 +52,9 @@ const OpDef sigmoid_grad_op = {
     .brief = "grad * out * (1 - out): the derivative of sigmoid.",
     .infer = infer::same_as_first,
     .decompose = [](const args::sigmoid_grad& a) -> Made {
-      return a.grad * conjugate(a.out * (1 - a.out));
+      return a.grad * conjugate(1 - a.out) * conjugate(a.out);
     },
-    .scalar = "grad * (out * (1 - out))",
+    .scalar = "grad * (1 - out) * out",
     .shard = "..., ... -> ...",
     .traits = Trait::Elementwise,
     .dtypes = "float complex",

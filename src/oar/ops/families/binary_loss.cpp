@@ -87,8 +87,10 @@ const OpDef log_loss_op = {
     .schema = "log_loss(Tensor input, Tensor label, float epsilon = 0.0001) -> Tensor",
     .brief = "-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon).",
     .decompose = [](const args::log_loss& a) -> Made {
-      const Tensor label = without_tape(a.label);
-      return -(label * log(a.input + a.epsilon)) - (1 - label) * log(1 - a.input + a.epsilon);
+      const Tensor label = widened(without_tape(a.label)), input = widened(a.input);
+      const Tensor loss =
+          -(label * log(input + a.epsilon)) - (1 - label) * log(1 - input + a.epsilon);
+      return narrowed(loss, a.input.dtype());
     },
     .dtypes = "float",
     .amp = Amp::Full,
@@ -109,9 +111,14 @@ const OpDef sigmoid_focal_loss_op = {
     .decompose = [](const args::sigmoid_focal_loss& a) -> Made {
       user_check(!a.normalizer.defined() || a.normalizer.rank() <= 1, ErrorKind::InvalidArgument,
                  "normalizer has shape {}; it must be one number.", to_string(a.normalizer.dims()));
-      const Tensor loss = pointwise_loss(a.logit, a.label, "focal", a.alpha, a.gamma, a.reduction);
-      if (!a.normalizer.defined()) return loss;
-      return loss / reshape(a.normalizer, Dims());
+      const auto loss = [&](const Tensor& logit, const Tensor& label) {
+        return pointwise_loss(logit, label, "focal", a.alpha, a.gamma, a.reduction);
+      };
+      if (!a.normalizer.defined()) return loss(a.logit, a.label);
+      // A sum that float16 does not hold may fit when it is divided.
+      const DType dtype = promote(a.logit.dtype(), a.normalizer.dtype());
+      return narrowed(
+          loss(widened(a.logit), widened(a.label)) / reshape(widened(a.normalizer), Dims()), dtype);
     },
     .dtypes = "float",
     .amp = Amp::Full,

@@ -1,8 +1,6 @@
 // Losses with a margin: between classes, angles, distances.
 #include "oar/ops/gen/margin_loss.h"
 
-#include <cmath>
-
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
@@ -146,12 +144,12 @@ const OpDef multi_margin_loss_op = {
           to_string(a.input.dims()), to_string(a.label.dims()));
       user_check(a.p >= 1, ErrorKind::InvalidArgument, "p is {}; it must be at least 1.", a.p);
       const Dim classes = a.input.dim(1);
-      const Tensor input = widened(a.input), label = unsqueeze(a.label, {1});
+      const Tensor input = widened(a.input), label = unsqueeze(cast(a.label, DType::Int64), {1});
       Tensor short_of = relu(input - pick_class(input, label, 1) + a.margin);
       if (a.p != 1) short_of = pow(short_of, literal(static_cast<double>(a.p)));
-      // The labelled class itself contributes the margin, which does not count.
-      const double own = a.margin > 0 ? std::pow(a.margin, static_cast<double>(a.p)) : 0.0;
-      Tensor loss = (sum(short_of, IntArgs{1}) - own) / count_of(Dims(&classes, 1), input.dtype());
+      // The labelled class is short of itself by the margin, which does not count.
+      short_of = put_along(short_of, label, zeros_like(label, input.dtype()), 1, "assign");
+      Tensor loss = sum(short_of, IntArgs{1}) / count_of(Dims(&classes, 1), input.dtype());
       if (a.weight.defined()) {
         user_check(a.weight.rank() == 1 && same(a.weight.dim(0), classes),
                    ErrorKind::InvalidArgument,
@@ -230,7 +228,7 @@ const OpDef cosine_embedding_loss_op = {
       constexpr double kTiny = 1e-11;
       const Tensor x = widened(a.input1), y = widened(a.input2);
       const Tensor cosine =
-          vecdot(x, y, -1) / sqrt((vecdot(x, x, -1) + kTiny) * (vecdot(y, y, -1) + kTiny));
+          vecdot(x, y, -1) / (sqrt(vecdot(x, x, -1) + kTiny) * sqrt(vecdot(y, y, -1) + kTiny));
       const Tensor unlike = zero_unless(equal(a.label, literal(-1)), relu(cosine - a.margin));
       const Tensor loss = where(equal(a.label, literal(1)), 1 - cosine, unlike);
       return narrowed(reduce_loss(loss, a.reduction), a.input1.dtype());

@@ -330,7 +330,9 @@ Shape unpooled_sizes(const A& a, const ImageAxes& axes) {
   const Numbers padding = expand_ints(a.padding, axes.spatial, "padding");
   check_windows(Ints(window), axes.spatial, "kernel_size");
   check_windows(Ints(stride), axes.spatial, "stride");
-  Shape sizes;
+  Shape both_sides, sizes;
+  for (const int64_t p : padding) both_sides.push_back(Dim(p)), both_sides.push_back(Dim(p));
+  check_padding(both_sides, axes.spatial);
   for (size_t i = 0; i < axes.spatial; ++i)
     sizes.push_back((axes.size(a.x.dims(), i) - Dim(1)) * Dim(stride[i]) + Dim(window[i]) -
                     Dim(2) * Dim(padding[i]));
@@ -394,7 +396,7 @@ const OpDef max_unpool_op = {
         "(lambda f, m, s: (lambda z: (np.put_along_axis(z, m.reshape(*f.shape[:2], -1), f.reshape(*f.shape[:2], -1), 2), "
         "(lambda o: np.moveaxis(o, 1, -1) if data_format[-1] == 'C' else o)(z.reshape(*f.shape[:2], *s)))[1])(np.zeros(("
         "*f.shape[:2], math.prod(s)), x.dtype)))(*([np.moveaxis(x, -1, 1), np.moveaxis(indices, -1, 1)] if data_format[-1] "
-        "== 'C' else [x, indices]), output_size or [(n - 1) * (stride or kernel_size)[0] + kernel_size[0] for n in (x.shape[1:-1] "
+        "== 'C' else [x, indices]), output_size or [(n - 1) * (stride or kernel_size)[0] + kernel_size[0] - 2 * padding[0] for n in (x.shape[1:-1] "
         "if data_format[-1] == 'C' else x.shape[2:])])",
     .samples =
         [] {

@@ -130,7 +130,7 @@ const OpDef householder_product_op = {
         "(lambda m, n, k: (lambda q: q[..., :, :n])(np.array([(lambda f: f(f, k - 1, np.eye(m, "
         "dtype=x.dtype)))(lambda f, i, q: q if i < 0 else f(f, i - 1, q - w[i] * np.outer(v := "
         "np.concatenate([np.zeros(i), [1], a[i + 1:, i]]), np.conj(v)) @ q)) for a, w in zip(x.reshape("
-        "(-1, m, n)), tau.reshape((-1, k)))], x.dtype).reshape(x.shape[:-2] + (m, m))))(*x.shape[-2:], "
+        "(-1, m, n)), tau.reshape((-1, k)))], np.result_type(x, tau)).reshape(x.shape[:-2] + (m, m))))(*x.shape[-2:], "
         "tau.shape[-1])",
     .samples =
         [] {
@@ -167,7 +167,7 @@ const OpDef ormqr_op = {
         "transpose else q))(np.array([(lambda f: f(f, k - 1, np.eye(m, n, dtype=x.dtype)))(lambda f, i, "
         "q: q if i < 0 else f(f, i - 1, q - w[i] * np.outer(v := np.concatenate([np.zeros(i), [1], "
         "a[i + 1:, i]]), np.conj(v)) @ q)) for a, w in zip(x.reshape((-1, m, n)), tau.reshape((-1, k)))], "
-        "x.dtype).reshape(x.shape)))(*x.shape[-2:], tau.shape[-1])",
+        "np.result_type(x, tau)).reshape(x.shape)))(*x.shape[-2:], tau.shape[-1])",
     .samples =
         [] {
           return Samples()

@@ -25,6 +25,8 @@ DIFFERENT = _joined(
     _each("pow prod", "gradients", "'complex' in x.dtype.name", "Paddle forgets the conjugate"),
     _each("prod", "gradients", "np.any(x.numpy() == 0)", "Paddle divides the product by the element: NaN at 0"),
     _each("index_fill index_put", "gradients", "True", "a value that another one overwrites has no gradient here"),
+    _each("put_along_axis", "gradients", "not broadcast and values.ndim > 0 and values.shape != indices.shape",
+          "Paddle's gradient of larger values has the shape of the indices"),
     _each("unfold as_strided", "gradients", "True", "Paddle adds only one of the windows that overlap"),
     _each("avg_pool1d avg_pool2d avg_pool3d", "gradients", "ceil_mode and not exclusive",
           "Paddle divides by another count in the gradient than in the value"),

@@ -23,6 +23,7 @@ TORCH = {
     "lu_parts": "torch.lu_unpack(x, y)",
     "lu_solve": "linalg.lu_solve(lu.conj() if trans == 'T' else lu, pivots, b, adjoint=trans != 'N')",
     "det": "linalg.det(x)",
+    "cofactors": "linalg.det(x)[..., None, None] * linalg.inv(x).mT if x.shape[-1] > 1 else x * 0 + 1",
     "slogdet_parts": "tuple(linalg.slogdet(x))",
     # eigen
     "eigh": f"(lambda w, v: (w, gauged(v)))(*linalg.eigh({_HERMITIAN}, UPLO))",

@@ -10,7 +10,8 @@ TORCH = {
     "take_along_axis": "torch.take_along_dim(arr, indices, axis) if broadcast else torch.gather(arr, axis, indices)",
     "put_along_axis": "(lambda at, v: torch.scatter(arr, axis, at, v) if reduce == 'assign' else "
                       "torch.scatter_reduce(arr, axis, at, v, {'add': 'sum', 'mul': 'prod'}.get(reduce, reduce), "
-                      "include_self=include_self))(*(lambda at: (at % arr.shape[axis], values.expand(at.shape)))(indices.expand("
+                      "include_self=include_self))(*(lambda at: (at % arr.shape[axis], values.expand(at.shape) if broadcast or values.ndim == 0 else "
+                      "values[tuple(map(slice, at.shape))].expand(at.shape)))(indices.expand("
                       "[n if i == axis % arr.ndim or not broadcast else m for i, (n, m) in "
                       "enumerate(zip(indices.shape, arr.shape))])))",
     # creation

@@ -30,6 +30,10 @@ class Columns {
   // Two real lines are the parts of one complex line. `to` has n / 2 + 1 numbers in a line, or n; they are conjugate if `conj`.
   void real_lines(const T* in, const Lines& from, T* out, const Lines& to, int64_t first,
                   int64_t count, bool conj);
+  // Contiguous real lines of even length, as complex ones of half the length, for which the passes are; at most kLanes. `roots` are
+  // those of the whole length.
+  void even_lines(const T* in, T* out, const Lines& to, int64_t first, int64_t count,
+                  const T* roots, bool conj);
   void hermitian_lines(const T* in, const Lines& from, T* out, const Lines& to, int64_t first,
                        int64_t count, bool conj);
 

@@ -1,6 +1,7 @@
 #include <algorithm>
-#include <cmath>
+#include <bit>
 #include <limits>
+#include <type_traits>
 
 #include "oar/backend/cpu/fft/columns.h"
 #include "oar/tensor/allocator.h"
@@ -71,7 +72,7 @@ class Exchange {
   static constexpr int64_t kLanes = Packet<T>::kLanes, kRow = 2 * kLanes;
   bool whole_lines() const { return count_ == kLanes && lines_.inner == 1; }
 
-  const Lines& lines_;
+  const Lines lines_;
   int64_t count_, start_[kLanes] = {};
   bool side_by_side_;
 };
@@ -93,19 +94,22 @@ class Pair {
     two_ = larger(two_, two);
     invalid_ += one * T(0) + two * T(0);
   }
-  // Can the lines of all lanes be parts of one? Not if one is NaN or so large that it may overflow, or both are too different.
+  // Can the lines of all lanes be parts of one? Not if one is NaN or so large or small that it may overflow or lose digits, or both
+  // are too different.
   bool balance(int64_t n) {
-    constexpr int kFar = 60;
-    const T most = std::numeric_limits<T>::max() / static_cast<T>(8 * n);
-    for (int lane = 0; lane < Packet<T>::kLanes; ++lane) {
-      const T one = one_[lane], two = two_[lane];
-      if (invalid_[lane] != 0 || one > most || two > most) return false;
-      const int apart = one == 0 || two == 0 ? 0 : std::ilogb(one) - std::ilogb(two);
-      if (apart > kFar || apart < -kFar) return false;
-      up_[lane] = std::ldexp(T(1), apart);
-      down_[lane] = std::ldexp(T(1), -apart);
-    }
-    return true;
+    constexpr T kFar = static_cast<T>(int64_t{1} << 60);
+    const T most = std::numeric_limits<T>::max() / static_cast<T>(8 * n),
+            least = std::numeric_limits<T>::min();
+    const Vector first = power_of(one_), second = power_of(two_), ones = Vector{} + T(1);
+    const auto zero = (one_ == 0) | (two_ == 0);
+    up_ = zero ? ones : first / second;
+    down_ = zero ? ones : second / first;
+    const auto good =
+        (invalid_ == 0) & (one_ <= most) & (two_ <= most) &
+        (zero | ((one_ >= least) & (two_ >= least) & (up_ <= kFar) & (down_ <= kFar)));
+    bool all = true;
+    for (int lane = 0; lane < Packet<T>::kLanes; ++lane) all &= good[lane] != 0;
+    return all;
   }
   const Vector& up() const { return up_; }
   const Vector& down() const { return down_; }
@@ -114,6 +118,14 @@ class Pair {
   static Vector larger(const Vector& a, const Vector& b) {
     const Vector size = b < 0 ? -b : b;
     return size > a ? size : a;
+  }
+  // The powers of two that are not larger, of normal numbers.
+  static Vector power_of(const Vector& v) {
+    using Bits = decltype(v == v);
+    using Word = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+    const T infinity = std::numeric_limits<T>::infinity();
+    return reinterpret_cast<Vector>(reinterpret_cast<const Bits&>(v) &
+                                    std::bit_cast<Word>(infinity));
   }
   Vector one_ = {}, two_ = {}, invalid_ = {}, up_ = {}, down_ = {};
 };
@@ -124,7 +136,7 @@ template <class T>
 Columns<T>::Columns(const Passes<T>& passes, T factor)
     : passes_(passes),
       factor_(factor),
-      bytes_(static_cast<int64_t>(sizeof(P)) * (2 * passes.rows() + passes.size() / 2 + 1)) {
+      bytes_(static_cast<int64_t>(sizeof(P)) * (2 * passes.rows() + 2 * passes.size() + 1)) {
   a_ = static_cast<P*>(cpu_allocator::allocate(static_cast<size_t>(bytes_)));
   b_ = a_ + passes.rows();
   c_ = b_ + passes.rows();
@@ -148,8 +160,9 @@ void Columns<T>::complex_lines(const T* in, T* out, const Lines& lines, int64_t 
   if (inverse)
     for (int64_t row = 0; row < n; ++row) a_[row] = a_[row].swapped();
   P* made = passes_.run(a_, b_, 1);
-  for (int64_t row = 0; row < n; ++row)
-    made[row] = factor_ * (inverse ? made[row].swapped() : made[row]);
+  if (inverse || factor_ != 1)
+    for (int64_t row = 0; row < n; ++row)
+      made[row] = factor_ * (inverse ? made[row].swapped() : made[row]);
   exchange.template store<2>(words(made), out, n);
 }
 
@@ -185,6 +198,28 @@ void Columns<T>::real_lines(const T* in, const Lines& from, T* out, const Lines&
   Exchange<T>(to, first, left).template store<2>(words(other), out, to.length);
   if (right > 0)
     Exchange<T>(to, first + left, right).template store<2>(words(made), out, to.length);
+}
+
+template <class T>
+void Columns<T>::even_lines(const T* in, T* out, const Lines& to, int64_t first, int64_t count,
+                            const T* roots, bool conj) {
+  const int64_t m = passes_.size();
+  Exchange<T>({to.outer, m, 1}, first, count).template load<2>(in, words(a_), m);
+  const P* made = passes_.run(a_, b_, 1);
+  const T share = factor_ / 2, sign = conj ? T(-1) : T(1);
+  const auto put = [&](int64_t k, const P& p) { c_[k] = {p.re, sign * p.im}; };
+  const typename P::Vector zero{};
+  put(0, {factor_ * (made[0].re + made[0].im), zero});
+  put(m, {factor_ * (made[0].re - made[0].im), zero});
+  for (int64_t k = 1; k <= m - k; ++k) {
+    const P z = share * made[k], mirror = share * made[m - k].conj();
+    const P even = z + mirror,
+            odd = (z - mirror).times_minus_i().times(roots[2 * k], roots[2 * k + 1]);
+    put(m - k, (even - odd).conj());
+    put(k, even + odd);
+  }
+  for (int64_t k = m + 1; k < to.length; ++k) c_[k] = c_[2 * m - k].conj();
+  Exchange<T>(to, first, count).template store<2>(words(c_), out, to.length);
 }
 
 template <class T>

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "oar/backend/cpu/fft/plans.h"
+#include "oar/backend/cpu/fft/sixteen.h"
 #include "oar/backend/cpu/loops/scratch.h"
 #include "oar/base/parallel.h"
 
@@ -125,6 +126,10 @@ void mirror(T* x, int64_t n) {
 template <class T>
 void complex_to_complex(const T* in, T* out, const Lines& lines, bool inverse, T factor) {
   const int64_t n = lines.length;
+  if (n == 16 && lines.inner == 1)
+    return parallel_for(0, lines.outer, kPiece / n, [&](int64_t begin, int64_t end) {
+      complex_sixteen(in + 2 * n * begin, out + 2 * n * begin, end - begin, inverse, factor);
+    });
   if (by_columns<T>(lines, n)) {
     const auto passes = plan_for<Passes<T>>(n);
     return for_groups(lines, Columns<T>::kLanes, [&] {
@@ -143,7 +148,21 @@ template <class T>
 void real_to_complex(const T* in, const Lines& from, T* out, const Lines& to, bool inverse,
                      T factor) {
   const int64_t n = from.length, m = n / 2;
-  if (by_columns<T>(from, n % 2 ? n : m)) {
+  if (n == 16 && from.inner == 1 && to.length == m + 1)
+    return parallel_for(0, from.outer, kPiece / n, [&](int64_t begin, int64_t end) {
+      real_sixteen(in + n * begin, out + 2 * to.length * begin, end - begin, inverse, factor);
+    });
+  const bool together = by_columns<T>(from, n % 2 ? n : m);
+  if (together && n % 2 == 0 && from.inner == 1 && to.length > m) {
+    const auto passes = plan_for<Passes<T>>(m);
+    const auto roots = plan_for<HalfRoots<T>>(n);
+    return for_groups(from, Columns<T>::kLanes, [&] {
+      return [&, columns = Columns<T>(*passes, factor)](int64_t first, int64_t count) mutable {
+        columns.even_lines(in, out, to, first, count, roots->data(), inverse);
+      };
+    });
+  }
+  if (together) {
     const auto passes = plan_for<Passes<T>>(n);
     return for_groups(from, 2 * Columns<T>::kLanes, [&] {
       return [&, columns = Columns<T>(*passes, factor)](int64_t first, int64_t count) mutable {

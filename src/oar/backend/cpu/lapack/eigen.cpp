@@ -2,7 +2,8 @@
 #include <numeric>
 
 #include "oar/backend/cpu/lapack/gauge.h"
-#include "oar/backend/cpu/lapack/lanes_jacobi.h"
+#include "oar/backend/cpu/lapack/lanes_schur.h"
+#include "oar/backend/cpu/lapack/lanes_tridiagonal.h"
 #include "oar/backend/cpu/lapack/two_by_two.h"
 
 namespace oar::cpu {
@@ -88,18 +89,28 @@ void complete(int64_t n, bool upper, Lanes<T>* a) {
   }
 }
 
-// Small matrices by rotations, in lanes.
+// Small matrices, in lanes: by rotations, or from some size on by way of tridiagonal ones.
 template <class T>
 void hermitian_lanes(const MatrixShape& shape, bool upper, const T* x, real_t<T>* values,
                      T* vectors, Failure& failure) {
   const int64_t n = shape.rows;
   const double work = 40 * static_cast<double>(n * n * n);
   over_groups<T>(shape.count, work, [&](int64_t first, int64_t used) {
-    Lanes<T> a[kLanesJacobi * kLanesJacobi], v[kLanesJacobi * kLanesJacobi];
-    gather_lanes(x + first * n * n, n * n, used, n * n, a);
-    complete<T>(n, upper, a);
-    const Reals<T> back = scale_to_one<T>(a, n * n);
-    if (!diagonalise<T>(n, a, vectors == nullptr ? nullptr : v))
+    const Scratch<Lanes<T>> a(n * n), space(vectors == nullptr ? 0 : n * n);
+    Lanes<T>* const v = vectors == nullptr ? nullptr : space.data();
+    Reals<T> found[kLanesTridiagonal], beside[kLanesTridiagonal];
+    gather_lanes(x + first * n * n, n * n, used, n * n, a.data());
+    complete<T>(n, upper, a.data());
+    const Reals<T> back = scale_to_one<T>(a.data(), n * n);
+    bool settled = false;
+    if (n <= kLanesHermitianJacobi) {
+      settled = diagonalise<T>(n, a.data(), v);
+      for (int64_t j = 0; j < n; ++j) found[j] = real_part(a[j * (n + 1)]);
+    } else {
+      to_tridiagonal<T>(n, a.data(), found, beside, v);
+      settled = TridiagonalIteration<T>(n, found, beside, v).run();
+    }
+    if (!settled)
       return hermitian_range(n, upper, first, first + used, x, values, vectors, failure);
     for (int64_t lane = 0; lane < used; ++lane) {
       const int64_t i = first + lane;
@@ -107,18 +118,18 @@ void hermitian_lanes(const MatrixShape& shape, bool upper, const T* x, real_t<T>
         failure.report(i);
         continue;
       }
-      int64_t order[kLanesJacobi];
-      const auto value = [&](int64_t j) { return real_part(a[j * (n + 1)])[lane]; };
+      int64_t order[kLanesTridiagonal];
+      T vector[kLanesTridiagonal];
       std::iota(order, order + n, 0);
-      std::stable_sort(order, order + n,
-                       [&](int64_t left, int64_t right) { return value(left) < value(right); });
+      std::stable_sort(order, order + n, [&](int64_t left, int64_t right) {
+        return found[left][lane] < found[right][lane];
+      });
       for (int64_t j = 0; j < n; ++j) {
-        values[i * n + j] = value(order[j]) * back[lane];
+        values[i * n + j] = found[order[j]][lane] * back[lane];
         if (vectors == nullptr) continue;
-        T* column = vectors + i * n * n + j;
-        for (int64_t row = 0; row < n; ++row)
-          column[row * n] = lane_of<T>(v[row * n + order[j]], lane);
-        apply(gauge_of(column, n, n), column, n, n);
+        for (int64_t row = 0; row < n; ++row) vector[row] = lane_of<T>(v[row * n + order[j]], lane);
+        apply(gauge_of(vector, 1, n), vector, 1, n);
+        for (int64_t row = 0; row < n; ++row) vectors[(i * n + row) * n + j] = vector[row];
       }
     }
   });
@@ -136,7 +147,7 @@ void hermitian(KernelCall& call, bool wants_vectors) {
     const Result<real_t<T>> values(call.out(0));
     const Result<T> vectors(call.out(wants_vectors ? 1 : 0));
     T* found = wants_vectors ? vectors.data() : nullptr;
-    if (takes_rotations<T>(shape))
+    if (takes_tridiagonal<T>(shape))
       hermitian_lanes(shape, upper, x.data(), values.data(), found, failure);
     else
       over_library_batch(
@@ -229,6 +240,78 @@ class GeneralSolver {
   const Scratch<T> work_;
 };
 
+// Values and vectors of one matrix of a group, whose Schur form is t.
+template <class R>
+void store_eigen(int64_t n, const R* t, const R* z, const R* scales, R back,
+                 std::complex<R>* values, std::complex<R>* vectors) {
+  using C = std::complex<R>;
+  C x[kLanesSchur], made[kLanesSchur];
+  R real_x[kLanesSchur], real_made[kLanesSchur];
+  for (int64_t k = 0; k < n; ++k) {
+    const R value = t[k * (n + 1)];
+    if (k + 1 == n || t[(k + 1) * n + k] == 0) {
+      values[k] = value * back;
+      if (vectors == nullptr) continue;
+      SchurVector<R, R>(n, t, k, value, real_x).run();
+      store_schur_vector(n, z, scales, kLanes<R>, real_x, k + 1, real_made);
+      for (int64_t i = 0; i < n; ++i) vectors[i * n + k] = real_made[i];
+      continue;
+    }
+    const R turn = std::sqrt(std::abs(t[k * n + k + 1])) * std::sqrt(std::abs(t[(k + 1) * n + k]));
+    values[k] = C(value * back, turn * back);
+    values[k + 1] = std::conj(values[k]);
+    ++k;
+    if (vectors == nullptr) continue;
+    SchurVector<C, R>(n, t, k, C(value, turn), x).run();
+    store_schur_vector(n, z, scales, kLanes<R>, x, k + 1, made);
+    for (int64_t i = 0; i < n; ++i) {
+      vectors[i * n + k - 1] = made[i];
+      vectors[i * n + k] = std::conj(made[i]);
+    }
+  }
+}
+
+// Small real matrices, in lanes; those with rows that LAPACK would exchange are left to it.
+template <class R>
+void general_lanes(const MatrixShape& shape, const R* x, std::complex<R>* values,
+                   std::complex<R>* vectors, Failure& failure) {
+  using V = Reals<R>;
+  const int64_t n = shape.rows, size = n * n;
+  constexpr int64_t kWidth = kLanes<R>;
+  over_groups<R>(
+      shape.count, 25 * static_cast<double>(n * n * n), [&](int64_t first, int64_t used) {
+        const Scratch<V> a(size), z(vectors == nullptr ? 0 : size);
+        const Scratch<R> t(size * kWidth), turns(vectors == nullptr ? 0 : size * kWidth);
+        V scales[kLanesSchur];
+        gather_lanes(x + first * size, size, used, size, a.data());
+        V zero{};
+        for (int64_t i = 0; i < size; ++i) zero += a[i] * 0;
+        const Mask<R> finite = zero == 0;
+        if (any_lane(~finite))
+          for (int64_t i = 0; i < size; ++i) a[i] = where(finite, a[i], V{});
+        const V back = scale_to_one<R>(a.data(), size);
+        const Mask<R> isolated = balance<R>(n, a.data(), scales);
+        V* const transform = vectors == nullptr ? nullptr : z.data();
+        to_hessenberg<R>(n, a.data(), transform);
+        const bool settled = SchurIteration<R>(n, a.data(), transform).run();
+        scatter_lanes(a.data(), size, t.data(), size, kWidth);
+        if (vectors != nullptr) scatter_lanes(z.data(), size, turns.data(), size, kWidth);
+        for (int64_t lane = 0; lane < used; ++lane) {
+          const int64_t i = first + lane;
+          std::complex<R>* own = vectors == nullptr ? nullptr : vectors + i * size;
+          if (finite[lane] == 0) {
+            failure.report(i);
+          } else if (settled && isolated[lane] == 0) {
+            store_eigen<R>(n, t.data() + lane * size, turns.data() + (own ? lane * size : 0),
+                           reinterpret_cast<const R*>(scales) + lane, back[lane], values + i * n,
+                           own);
+          } else if (!GeneralSolver<R>(n, own != nullptr).run(x + i * size, values + i * n, own)) {
+            failure.report(i);
+          }
+        }
+      });
+}
+
 void general(KernelCall& call, bool wants_vectors) {
   const MatrixShape shape(call.in(0));
   if (shape.count * shape.size() == 0) return;
@@ -241,6 +324,11 @@ void general(KernelCall& call, bool wants_vectors) {
     const Result<C> values(call.out(0));
     const Result<C> vectors(call.out(wants_vectors ? 1 : 0));
     C* found = wants_vectors ? vectors.data() : nullptr;
+    bool done = false;
+    if constexpr (!kComplex<T>) {
+      done = n > 2 && n <= kLanesSchur && fills_lanes<T>(shape.count);
+      if (done) general_lanes(shape, x.data(), values.data(), found, failure);
+    }
     if (n == 2)
       over_batch(shape.count, 100, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)
@@ -249,7 +337,7 @@ void general(KernelCall& call, bool wants_vectors) {
           else
             eigen_two(x.data() + i * 4, values.data() + i * 2, found ? found + i * 4 : nullptr);
       });
-    else
+    else if (!done)
       over_library_batch(shape.count, 25 * static_cast<double>(n * n * n),
                          [&](int64_t begin, int64_t end) {
                            GeneralSolver<T> solver(n, wants_vectors);

@@ -5,8 +5,9 @@
 
 namespace oar::cpu::lapack {
 
-// Matrices of these sizes are factored side by side, if a batch has enough of them. Smaller ones stay in registers as they are.
-inline constexpr int64_t kLeastLanesLu = 4, kLanesLu = 32;
+// From these sizes on systems, determinants and factors are computed side by side, if a batch has enough matrices of at most
+// kLanesLu rows. The less there is to do, the better the smallest ones stay in registers as they are.
+inline constexpr int64_t kLeastLanesSolve = 2, kLeastLanesDet = 3, kLeastLanesLu = 5, kLanesLu = 32;
 
 // Row j gets the row `best` of each lane, and `old` what it was, from column j on.
 template <class T>

@@ -9,14 +9,14 @@ using namespace lapack;
 
 // Rows in order, as users see them, and columns in order, as the library does.
 template <class T>
-void factor_large(const MatrixShape& shape, T* a, Int* pivots, Int* infos) {
+void factor_large(const MatrixShape& shape, const T* x, T* a, Int* pivots, Int* infos) {
   const int64_t m = shape.rows, n = shape.columns, count = std::min(m, n);
   const Int rows = as_int(m), columns = as_int(n);
   over_library_batch(shape.count, static_cast<double>(m * n) * static_cast<double>(count) * 2 / 3,
                      [&](int64_t begin, int64_t end) {
                        const Scratch<T> turned(m * n);
                        for (int64_t i = begin; i < end; ++i) {
-                         transpose_into(a + i * m * n, m, n, turned.data());
+                         transpose_into(x + i * m * n, m, n, turned.data());
                          routines<T>().getrf(&rows, &columns, turned.data(), &rows,
                                              pivots + i * count, infos + i);
                          transpose_into(turned.data(), n, m, a + i * m * n);
@@ -72,14 +72,17 @@ void lu_factor(KernelCall& call) {
   visit_wide<kFloats | kComplexes>(call.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Result<T> result(call.out());
-    copy_elements(FlatTensor(call.out(), result.data(), dtype_for<T>).get(), call.in(0));
     const bool square = shape.rows == shape.columns;
-    if (square && shape.rows > kSmall && shape.rows <= kLanesLu && fills_lanes<T>(shape.count))
+    if (!square || shape.rows > kLanesLu || (shape.rows > kSmall && !fills_lanes<T>(shape.count))) {
+      const Flat<T> flat(call.in(0));
+      factor_large(shape, flat.data(), result.data(), pivots, infos);
+      return result.finish();
+    }
+    copy_elements(FlatTensor(call.out(), result.data(), dtype_for<T>).get(), call.in(0));
+    if (shape.rows >= kLeastLanesLu && fills_lanes<T>(shape.count))
       factor_lanes(shape, result.data(), pivots, infos);
-    else if (square && shape.rows <= kSmall)
-      factor_small(shape, result.data(), pivots, infos);
     else
-      factor_large(shape, result.data(), pivots, infos);
+      factor_small(shape, result.data(), pivots, infos);
     result.finish();
   });
 }
@@ -128,7 +131,7 @@ template <class T, class Body>
 void over_pivots(const MatrixShape& shape, const oar_tensor& x, Body&& body) {
   const int64_t n = shape.rows;
   const Flat<T> flat(x);
-  if (n >= kLeastLanesLu && n <= kLanesLu && fills_lanes<T>(shape.count))
+  if (n >= kLeastLanesDet && n <= kLanesLu && fills_lanes<T>(shape.count))
     return over_lane_pivots<T>(shape, flat.data(), body);
   if (n <= kSmall) {
     with_size(n, [&](auto size) {

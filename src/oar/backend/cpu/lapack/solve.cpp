@@ -1,5 +1,6 @@
 // Systems of linear equations, and inverses.
 #include "oar/backend/cpu/lapack/lanes_lu.h"
+#include "oar/backend/cpu/lapack/narrow_triangle.h"
 #include "oar/backend/cpu/lapack/small.h"
 
 namespace oar::cpu {
@@ -28,6 +29,29 @@ void small_triangular(N n, const T* a, T* b, int64_t columns, bool upper, bool a
   }
 }
 
+// b[n, columns] = T^-1 b for each matrix of a batch of larger ones.
+template <class T>
+void large_triangular(const MatrixShape& shape, const T* a, T* b, int64_t columns, bool upper,
+                      bool adjoint, bool unit) {
+  const int64_t n = shape.rows;
+  const double work = static_cast<double>(n * n * columns);
+  if constexpr (!kComplex<T>)
+    if (columns <= NarrowTriangle<T>::kMostColumns)
+      return over_batch(shape.count, work, [&](int64_t begin, int64_t end) {
+        const NarrowTriangle<T> solver(n, upper, adjoint, unit);
+        for (int64_t i = begin; i < end; ++i)
+          solver.run(a + i * n * n, b + i * n * columns, columns);
+      });
+  // By rows the matrices are the transposes of what the library sees: z^T T^T = y^T.
+  const Int wide = as_int(columns), size = as_int(n);
+  const T one = 1;
+  over_library_batch(shape.count, work, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      routines<T>().trsm("R", upper ? "L" : "U", adjoint ? "C" : "N", unit ? "U" : "N", &wide,
+                         &size, &one, a + i * n * n, &size, b + i * n * columns, &wide, 1, 1, 1, 1);
+  });
+}
+
 void triangular_solve_core(KernelCall& call) {
   const MatrixShape shape(call.in(0)), right(call.in(1));
   const bool upper = call.arg(2).as_bool(), adjoint = call.arg(3).as_bool(),
@@ -41,24 +65,16 @@ void triangular_solve_core(KernelCall& call) {
     T* b = result.data();
     copy_elements(FlatTensor(call.out(), b, dtype_for<T>).get(), call.in(1));
     const int64_t n = shape.rows, columns = right.columns;
-    const double work = static_cast<double>(n * n * columns);
-    if (n <= kSmall) {
-      with_size(n, [&](auto size) {
-        over_batch(shape.count, work + 20, [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i)
-            small_triangular(size, a + i * size * size, b + i * size * columns, columns, upper,
-                             adjoint, unit);
-        });
-      });
+    if (n > kSmall) {
+      large_triangular(shape, a, b, columns, upper, adjoint, unit);
     } else {
-      // By rows the matrices are the transposes of what the library sees: z^T T^T = y^T.
-      const Int wide = as_int(columns), size = as_int(n);
-      const T one = 1;
-      over_library_batch(shape.count, work, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i)
-          routines<T>().trsm("R", upper ? "L" : "U", adjoint ? "C" : "N", unit ? "U" : "N", &wide,
-                             &size, &one, a + i * n * n, &size, b + i * n * columns, &wide, 1, 1, 1,
-                             1);
+      with_size(n, [&](auto size) {
+        over_batch(shape.count, static_cast<double>(n * n * columns) + 20,
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t i = begin; i < end; ++i)
+                       small_triangular(size, a + i * size * size, b + i * size * columns, columns,
+                                        upper, adjoint, unit);
+                   });
       });
     }
     result.finish();
@@ -134,7 +150,8 @@ void solve_core(KernelCall& call) {
     T* b = result.data();
     copy_elements(FlatTensor(call.out(), b, dtype_for<T>).get(), call.in(1));
     const int64_t n = shape.rows, columns = right.columns;
-    if (n >= kLeastLanesLu && n <= kLanesLu && columns <= 4 * kLanesLu && fills_lanes<T>(shape.count)) {
+    if (n >= kLeastLanesSolve && n <= kLanesLu && columns <= 4 * kLanesLu &&
+        fills_lanes<T>(shape.count)) {
       const Flat<T> flat(call.in(0));
       solve_lanes<T>(shape, columns, flat.data(), b, b, failure);
     } else if (n > kSmall) {
@@ -194,7 +211,7 @@ void inverse(KernelCall& call) {
     const Result<T> result(call.out());
     T* out = result.data();
     const int64_t n = shape.rows;
-    if (n >= kLeastLanesLu && n <= kLanesLu && fills_lanes<T>(shape.count)) {
+    if (n >= kLeastLanesSolve && n <= kLanesLu && fills_lanes<T>(shape.count)) {
       const Flat<T> flat(call.in(0));
       solve_lanes<T>(shape, n, flat.data(), nullptr, out, failure);
     } else if (n > kSmall) {

@@ -239,7 +239,8 @@ void svdvals(KernelCall& call) {
   failure.raise(shape.count, kNoConvergence);
 }
 
-// By singular vectors: small matrices, and right sides that are not finite, which LAPACK would scale to zero.
+// By singular vectors: small matrices, right sides that are not finite, which LAPACK would scale to zero, and an rcond of
+// 1 and more, which cuts all values and LAPACK replaces by its own.
 template <class T>
 void least_squares_by_vectors(const MatrixShape& shape, const T* x, const T* y, int64_t columns,
                               double rcond, T* z, real_t<T>* s, Failure& failure) {
@@ -270,7 +271,7 @@ void least_squares(KernelCall& call) {
     const Result<real_t<T>> s(call.out(1));
     if (shape.size() == 0) {
       std::fill_n(z.data(), call.out(0).numel, T(0));
-    } else if (shape.count > 0 && (takes_rotations<T>(shape) || columns == 0 ||
+    } else if (shape.count > 0 && (takes_rotations<T>(shape) || columns == 0 || rcond >= 1 ||
                                    !all_finite(y.data(), call.in(1).numel))) {
       least_squares_by_vectors(shape, x.data(), y.data(), columns, rcond, z.data(), s.data(),
                                failure);

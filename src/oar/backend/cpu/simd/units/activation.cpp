@@ -1,4 +1,7 @@
 // Loops of activations and their derivatives.
+#include <cmath>
+#include <limits>
+
 #include "oar/backend/cpu/simd/loops.h"
 
 namespace oar::cpu::simd {
@@ -117,11 +120,17 @@ struct CeluGrad {
     return x > 0 ? grad : below;
   }
 };
+// What rounding a number to T leaves out.
+template <class T>
+T rest_of(double number) {
+  const double rest = number - double(T(number));
+  return std::isfinite(rest) ? T(rest) : T(0);
+}
 template <class T>
 struct Selu {
   T above, below, below_low;  // the product of two attributes has more digits than one number
   explicit Selu(const double* n)
-      : above(T(n[0])), below(T(n[0] * n[1])), below_low(T(n[0] * n[1] - double(below))) {}
+      : above(T(n[0])), below(T(n[0] * n[1])), below_low(rest_of<T>(n[0] * n[1])) {}
   T operator()(T v) const {
     const T minus_1 = expm1(v), straight = above * v;
     const T curved = fma(minus_1, below, minus_1 * below_low);
@@ -139,13 +148,14 @@ template <class T>
 struct Stanh {
   T a, a_low, b, b_low;
   explicit Stanh(const double* n)
-      : a(T(n[0])), a_low(T(n[0] - double(a))), b(T(n[1])), b_low(T(n[1] - double(b))) {}
+      : a(T(n[0])), a_low(rest_of<T>(n[0])), b(T(n[1])), b_low(rest_of<T>(n[1])) {}
   T operator()(T v) const {
     const T angle = a * v, y = tanh(angle);
     const T lost = fma(a, v, -angle) + a_low * v;
     const T slope = fma(-y, y, T(1)) * b;
     const T made = fma(y, b, y * b_low);
-    return slope == 0 ? made : with_sign(fma(slope, lost, made), made);
+    const bool done = slope == 0 || !(magnitude(made) <= std::numeric_limits<T>::max());
+    return done ? made : with_sign(fma(slope, lost, made), made);
   }
 };
 template <class T>

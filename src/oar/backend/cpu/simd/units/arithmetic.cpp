@@ -311,7 +311,7 @@ struct Lerp {
 };
 template <class T>
 struct SigmoidGrad {
-  T operator()(T out, T grad) const { return grad * (out * (1 - out)); }
+  T operator()(T out, T grad) const { return grad * (1 - out) * out; }
 };
 template <class T>
 struct TanhGrad {
