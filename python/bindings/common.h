@@ -188,6 +188,8 @@ void init_images(PyObject* module);
 void init_paddle_models(PyObject* module);
 void init_drawing(PyObject* module);
 void init_interop(PyObject* module);
+void init_graph_models(PyObject* module);
+void init_gguf(PyObject* module);
 void init_sparse(PyObject* module);
 void init_static(PyObject* module);
 void init_guards(PyObject* module);

@@ -39,6 +39,8 @@ PyMODINIT_FUNC PyInit__C() {
     init_paddle_models(module.get());
     init_drawing(module.get());
     init_interop(module.get());
+    init_graph_models(module.get());
+    init_gguf(module.get());
     init_sparse(module.get());
     init_collate(module.get());
     init_control(module.get());

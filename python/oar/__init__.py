@@ -18,7 +18,7 @@ from oar._lazy import LazyNames as _LazyNames
 _lazy_names = _LazyNames(
     "oar",
     ("_C_ops", "_legacy_C_ops", "amp", "audio", "autograd", "base", "board", "callbacks", "checkpoint", "common_ops_import", "compat", "cuda", "dataset", "decomposition", "device",
-     "distributed", "distribution", "fft", "framework", "func", "functional", "geometric", "hapi", "hub", "incubate", "inference", "io", "jit",
+     "distributed", "distribution", "fft", "framework", "func", "functional", "geometric", "hapi", "hub", "incubate", "inference", "interop", "io", "jit",
      "metric", "nn", "onnx", "optimizer", "pir", "pir_utils", "profiler", "random", "reader", "regularizer", "science", "signal", "sparse",
      "special", "static", "sysconfig", "tensor", "text", "utils", "version", "vision"),
     {"oar.amp.auto_cast": ("autocast", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",

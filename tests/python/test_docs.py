@@ -171,7 +171,7 @@ def test_the_quickstart_trains_to_the_same_numbers_in_cpp(tmp_path):
 # ---- Pages of docs/ ------------------------------------------------------------------------------
 
 # These have their own tests.
-OWN_TEST = [ROOT / "README.md", *(ROOT / "docs" / page for page in ("custom-ops.md", "onnx.md", "tutorial.md"))]
+OWN_TEST = [ROOT / "README.md", *(ROOT / "docs" / page for page in ("custom-ops.md", "importing.md", "onnx.md", "tutorial.md"))]
 WITH_PYTHON = [page for page in PAGES if fences(str(page), "python") and page not in OWN_TEST]
 
 

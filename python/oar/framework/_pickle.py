@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from oar._lazy import np
 from oar.framework._pickle_limits import LimitError, check_hashes, check_limits
 
-__all__ = ["place_of_damage", "restricted_load"]
+__all__ = ["Extension", "UnsafePickleError", "function_of_pickles", "place_of_damage", "restricted_load"]
 
 _KINDS = "biufcSUV?"
 
@@ -128,6 +128,11 @@ class _Call:
         return self._function(*arguments)
 
 
+def function_of_pickles(function: Any) -> Any:
+    """A function that an extension lets pickles call."""
+    return _Call(function)
+
+
 def _named_data(expression: Any, names: Any = None, *others: Any) -> Any:
     """``eval("data", {"data": array})``, as which Paddle pickles a tensor of a static graph. Nothing is evaluated."""
     if expression != "data" or others or type(names) is not dict or list(names) != ["data"]:
@@ -157,10 +162,25 @@ for _module in ("builtins", "__builtin__"):
     _ALLOWED.update({(_module, held.__name__): _Call(functools.partial(_bytes, held)) for held in (bytearray, bytes)})
 
 
+class Extension:
+    """What pickles of another framework may name besides, and how they refer to what is outside of the pickle."""
+
+    def find(self, module: str, name: str) -> Any:
+        """What such a name stands for; ``None`` rejects it. A function must be a ``_Call``."""
+        return None
+
+    def outside(self, pid: Any) -> Any:
+        """What a persistent id stands for."""
+        raise UnsafePickleError("The file refers to objects outside itself, which is not admitted.")
+
+
 class _RestrictedUnpickler(pickle.Unpickler):
+    extension = Extension()
+
     def find_class(self, module: str, name: str) -> Any:
         try:
-            return _ALLOWED[(module, name)]
+            found = self.extension.find(module, name)
+            return _ALLOWED[(module, name)] if found is None else found
         except KeyError:
             raise UnsafePickleError(
                 f"The file wants {module}.{name}, which loading does not admit: only arrays, numbers, text and plain "
@@ -168,12 +188,13 @@ class _RestrictedUnpickler(pickle.Unpickler):
             ) from None
 
     def persistent_load(self, pid: Any) -> Any:
-        raise UnsafePickleError("The file refers to objects outside itself, which is not admitted.")
+        return self.extension.outside(pid)
 
 
 class _Follower(pickle._Unpickler):  # type: ignore[name-defined]
     """The same in Python: after an error its stacks show what was being read."""
 
+    extension = Extension()
     find_class = _RestrictedUnpickler.find_class
     persistent_load = _RestrictedUnpickler.persistent_load
 
@@ -226,13 +247,16 @@ def _finished(value: Any, seen: dict[int, Any]) -> Any:
     return result
 
 
-def restricted_load(file: BinaryIO) -> Any:
-    """Read one pickle of arrays, numbers, text and plain containers."""
+def restricted_load(file: BinaryIO, extension: Extension | None = None) -> Any:
+    """Read one pickle of arrays, numbers, text and plain containers, and of what an extension admits."""
     try:
         if not file.seekable():
             file = io.BytesIO(file.read())
         check_limits(file)
-        return _finished(_RestrictedUnpickler(file, encoding="latin1").load(), {})
+        reader = _RestrictedUnpickler(file, encoding="latin1")
+        if extension is not None:
+            reader.extension = extension
+        return _finished(reader.load(), {})
     except LimitError as error:
         raise UnsafePickleError(f"load() rejects the file: {error}.") from None
     except pickle.UnpicklingError:

@@ -14,8 +14,6 @@ __all__ = ["explained", "name_of"]
 
 _PICKLE = b"\x80"
 _KINDS = {
-    b"PK\x03\x04": "it is a zip archive, as torch.save writes. Load it with PyTorch, and save its state_dict() as "
-                   "safetensors, which load() reads",
     b"\x93NUMPY": "it is a NumPy array. Use numpy.load, and to_tensor on the result",
     b"\x89HDF": "it is an HDF5 file. Read it with h5py, and use to_tensor on its arrays",
     b"\x1f\x8b": "it is compressed with gzip. Unpack it first",

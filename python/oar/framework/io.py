@@ -20,7 +20,7 @@ import oar
 from oar._C import Tensor, ops
 from oar._lazy import np
 from oar._tensor import PACKED_DTYPES, bits_of, from_bits
-from oar.framework import _pickle, safetensors
+from oar.framework import _pickle, _torch_files, safetensors
 from oar.framework._binary import looks_binary, read_binary, write_binary
 from oar.framework._pickle_limits import MOST_LEVELS
 from oar.framework._replace import replace_files
@@ -279,13 +279,16 @@ def _split_big_arrays(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def load(path: Any, **configs: Any) -> Any:
-    """Load what ``save`` wrote, here or in Paddle.
+    """Load what ``save`` wrote, here, in Paddle or in PyTorch.
 
     Args:
         path: a path or a binary file object.
         return_numpy: arrays instead of tensors.
         keep_name_table: keep Paddle's table of parameter names in a state dict.
         configs: accepted for compatibility.
+
+    Files that ``torch.save`` wrote (``.pt``, ``.pth``) are read, too: state dicts and checkpoints of tensors, numbers, text and
+    plain containers, but no whole modules and no TorchScript.
 
     Loading reads values only. A file that would run code is rejected. Arrays that were saved next to tensors stay arrays.
 
@@ -328,7 +331,7 @@ def _no_file(path: str) -> str:
 
 
 def _read(file: BinaryIO, as_numpy: bool, keep_names: bool) -> Any:
-    """A pickle, a tensor in Paddle's binary form, or the text of a program."""
+    """A pickle, a tensor in Paddle's binary form, what PyTorch saved, or the text of a program."""
     start = b""
     if file.seekable():
         start = file.read(16)
@@ -336,6 +339,8 @@ def _read(file: BinaryIO, as_numpy: bool, keep_names: bool) -> Any:
     if looks_binary(start):
         array, dtype = read_binary(file.read(), name_of(file))
         return array if as_numpy else array_to_tensor(array, dtype)
+    if _torch_files.looks_like_torch(start):
+        return _torch_files.read_torch(file, array_to_tensor, as_numpy)
     if start.startswith(b"program "):
         return oar.static.Program.parse_from_string(file.read())
     with explained(file):

@@ -1,0 +1,144 @@
+// Models of Caffe and TFLite.
+#include "oar/interop/caffe/import.h"
+#include "oar/interop/tflite/import.h"
+#include "programs.h"
+
+namespace oar::python {
+namespace {
+
+using interop::GraphModel;
+
+struct PyGraphModel {
+  PyObject_HEAD std::shared_ptr<const GraphModel> model;
+};
+PyTypeObject* g_graph_type = nullptr;
+
+const GraphModel& graph_of(PyObject* self) { return *reinterpret_cast<PyGraphModel*>(self)->model; }
+
+void dealloc(PyObject* self) {
+  reinterpret_cast<PyGraphModel*>(self)->model.~shared_ptr();
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* wrap_graph(GraphModel model) {
+  auto held = std::make_shared<const GraphModel>(std::move(model));
+  auto* self = PyObject_New(PyGraphModel, g_graph_type);
+  if (!self) throw PythonError{};
+  new (&self->model) std::shared_ptr<const GraphModel>(std::move(held));
+  return reinterpret_cast<PyObject*>(self);
+}
+
+// Names in files may be any bytes.
+PyObject* text_of(const std::string& text) {
+  return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()),
+                              "backslashreplace");
+}
+
+// (name, dtype, shape) for each input
+PyObject* inputs(PyObject* self, void*) {
+  return guarded([&] {
+    Ref made = checked(PyList_New(0));
+    for (const interop::Port& port : graph_of(self).inputs()) {
+      const Ref shape = checked(PyList_New(0));
+      for (const int64_t size : port.shape) {
+        const Ref entry = checked(PyLong_FromLongLong(size));
+        check(PyList_Append(shape.get(), entry.get()));
+      }
+      const Ref name = checked(text_of(port.name));
+      const Ref dtype = checked(PyUnicode_FromString(std::string(name_of(port.dtype)).c_str()));
+      const Ref entry = checked(PyTuple_Pack(3, name.get(), dtype.get(), shape.get()));
+      check(PyList_Append(made.get(), entry.get()));
+    }
+    return made.release();
+  });
+}
+
+PyObject* outputs(PyObject* self, void*) {
+  return guarded([&] {
+    Ref made = checked(PyList_New(0));
+    for (const std::string& name : graph_of(self).outputs()) {
+      const Ref entry = checked(text_of(name));
+      check(PyList_Append(made.get(), entry.get()));
+    }
+    return made.release();
+  });
+}
+
+std::vector<Tensor> listed_tensors(PyObject* list) {
+  const Ref fast = checked(PySequence_Fast(list, "a list of tensors is expected"));
+  std::vector<Tensor> tensors;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); ++i)
+    tensors.push_back(tensor_of(PySequence_Fast_GET_ITEM(fast.get(), i)));
+  return tensors;
+}
+
+PyObject* run(PyObject* self, PyObject* list) {
+  return guarded([&] {
+    const std::vector<Tensor> given = listed_tensors(list);
+    std::vector<Tensor> results;
+    {
+      const GilRelease release;
+      results = graph_of(self).run(given);
+    }
+    Ref made = checked(PyList_New(0));
+    for (const Tensor& t : results) {
+      const Ref entry = checked(wrap(t));
+      check(PyList_Append(made.get(), entry.get()));
+    }
+    return made.release();
+  });
+}
+
+PyObject* program(PyObject* self, PyObject* list) {
+  return guarded([&] { return wrap_program(graph_of(self).program(listed_tensors(list))); });
+}
+
+PyMethodDef kGraphMethods[] = {{"run", run, METH_O, "Runs it on a list of tensors."},
+                               {"program", program, METH_O, "The program for inputs like these."},
+                               {}};
+PyGetSetDef kGraphGetters[] = {{"inputs", inputs, nullptr, nullptr, nullptr},
+                               {"outputs", outputs, nullptr, nullptr, nullptr},
+                               {}};
+PyType_Slot kGraphSlots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+                             {Py_tp_methods, kGraphMethods},
+                             {Py_tp_getset, kGraphGetters},
+                             {0, nullptr}};
+PyType_Spec kGraphSpec = {"oar._C.GraphModel", sizeof(PyGraphModel), 0,
+                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, kGraphSlots};
+
+std::string_view viewed(const char* bytes, Py_ssize_t size) {
+  return {bytes, static_cast<size_t>(size)};
+}
+
+// caffe_model(prototxt, caffemodel)
+PyObject* caffe_model(PyObject*, PyObject* args) {
+  const char *text, *weights;
+  Py_ssize_t text_size, weights_size;
+  if (!PyArg_ParseTuple(args, "y#y#", &text, &text_size, &weights, &weights_size)) return nullptr;
+  return guarded([&] {
+    return wrap_graph(caffe::read_model(viewed(text, text_size), viewed(weights, weights_size)));
+  });
+}
+
+PyObject* tflite_model(PyObject*, PyObject* args) {
+  const char* bytes;
+  Py_ssize_t size;
+  if (!PyArg_ParseTuple(args, "y#", &bytes, &size)) return nullptr;
+  return guarded([&] { return wrap_graph(tflite::read_model(std::string(viewed(bytes, size)))); });
+}
+
+PyMethodDef kGraphFunctions[] = {{"caffe_model", caffe_model, METH_VARARGS, nullptr},
+                                 {"tflite_model", tflite_model, METH_VARARGS, nullptr},
+                                 {}};
+
+}  // namespace
+
+void init_graph_models(PyObject* module) {
+  const Ref type = checked(PyType_FromSpec(&kGraphSpec));
+  g_graph_type = reinterpret_cast<PyTypeObject*>(Py_NewRef(type.get()));
+  check(PyModule_AddFunctions(module, kGraphFunctions));
+}
+
+}  // namespace oar::python

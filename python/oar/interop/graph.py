@@ -1,0 +1,108 @@
+"""Graphs of other frameworks that run as programs of Oar."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import oar
+from oar import _C
+from oar._C import Tensor
+
+__all__ = ["GraphModel", "load_caffe", "load_tflite"]
+
+
+class GraphModel:
+    """A model that a ``load_`` function of this module read, fed in the order of ``inputs`` or by name.
+
+    It becomes a program when it first runs. Inputs of other sizes get a program of their own.
+
+    Args:
+        native: what the extension made of the files.
+
+    Examples:
+        >>> import oar
+        >>> model = oar.interop.load_caffe('deploy.prototxt', 'net.caffemodel')  # doctest: +SKIP
+        >>> model.inputs, model.outputs, model.shapes  # doctest: +SKIP
+        (['data'], ['prob'], {'data': [1, 3, 224, 224]})
+        >>> scores, = model(oar.randn([1, 3, 224, 224]))  # doctest: +SKIP
+        >>> scores, = model({'data': oar.randn([1, 3, 224, 224])})  # doctest: +SKIP
+    """
+
+    def __init__(self, native: Any) -> None:
+        self._native = native
+        ports = native.inputs
+        self.inputs: list[str] = [name for name, _, _ in ports]
+        self.outputs: list[str] = native.outputs
+        self.shapes: dict[str, list[int]] = {name: shape for name, _, shape in ports}
+        self.dtypes: dict[str, str] = {name: dtype for name, dtype, _ in ports}
+
+    def __call__(self, *inputs: Any) -> list[Tensor]:
+        """Run on tensors or arrays; return a tensor for each of ``outputs``."""
+        return self._native.run(self._ordered(inputs))
+
+    def program(self, *inputs: Any) -> Any:
+        """The program for inputs like these."""
+        return self._native.program(self._ordered(inputs))
+
+    def _ordered(self, inputs: tuple[Any, ...]) -> list[Tensor]:
+        given: Any = inputs
+        if len(inputs) == 1 and isinstance(inputs[0], Mapping):
+            given = inputs[0]
+            wrong = [name for name in self.inputs if name not in given] + [name for name in given if name not in self.inputs]
+            if wrong:
+                raise ValueError(f"[interop] the inputs are {self.inputs}; {wrong[0]!r} is missing or not one of them.")
+            given = [given[name] for name in self.inputs]
+        return [value if isinstance(value, Tensor) else oar.to_tensor(value) for value in given]
+
+    def __repr__(self) -> str:
+        return f"GraphModel(inputs={self.shapes}, outputs={self.outputs})"
+
+
+def content_of(path: str | os.PathLike[str], function: str) -> bytes:
+    """The bytes of a file."""
+    file = Path(path)
+    if not file.is_file():
+        what = "is a folder" if file.is_dir() else "does not exist"
+        raise FileNotFoundError(f"[interop.{function}] {str(file)!r} {what}.")
+    return file.read_bytes()
+
+
+def load_caffe(prototxt: str | os.PathLike[str], weights: str | os.PathLike[str]) -> GraphModel:
+    """The model of two files of Caffe.
+
+    Loading runs no code from the files. Layers that cannot be imported are an error that lists all of them.
+
+    Args:
+        prototxt: the net for use, often called ``deploy.prototxt``.
+        weights: its ``.caffemodel``, of either version of the format.
+
+    Returns:
+        a ``GraphModel``.
+
+    Examples:
+        >>> import oar
+        >>> model = oar.interop.load_caffe('deploy.prototxt', 'net.caffemodel')  # doctest: +SKIP
+    """
+    return GraphModel(_C.caffe_model(content_of(prototxt, "load_caffe"), content_of(weights, "load_caffe")))
+
+
+def load_tflite(path: str | os.PathLike[str]) -> GraphModel:
+    """The model of a ``.tflite`` file.
+
+    Loading runs no code from the file. Operators that cannot be imported are an error that lists all of them. A quantised model computes
+    with the real numbers that its integers stand for, rounded after each operator as the file says.
+
+    Args:
+        path: the file.
+
+    Returns:
+        a ``GraphModel``.
+
+    Examples:
+        >>> import oar
+        >>> model = oar.interop.load_tflite('model.tflite')  # doctest: +SKIP
+    """
+    return GraphModel(_C.tflite_model(content_of(path, "load_tflite")))

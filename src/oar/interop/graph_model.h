@@ -1,0 +1,74 @@
+// What the importers of graphs share: a run of the nodes that is captured, and a model that keeps a program for each set of
+// input sizes.
+//
+//   GraphCapture graph;
+//   Value x = graph.input("data", like);
+//   Value y = graph.call("Convolution 'conv1'", {x, weight}, [&] { return conv(…); })[0];
+//   Program program = graph.finish({y});
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "oar/base/api.h"
+#include "oar/compiler/capture/capture.h"
+#include "oar/ir/program.h"
+#include "oar/tensor/tensor.h"
+
+namespace OAR_API oar {
+namespace interop {
+
+// A value of a graph. What does not depend on an input is known, and can be a shape, an axis and so on.
+struct Value {
+  Tensor tensor;
+  bool known = false;
+};
+
+class GraphCapture {
+ public:
+  GraphCapture();
+
+  Value input(const std::string& name, const Tensor& like);
+  // A weight: a state of the program, under this name.
+  static Value constant(const std::string& name, const Tensor& tensor);
+  // The results of a node. It runs at once if all of its inputs are known. `what` names the node in errors.
+  std::vector<Value> call(const std::string& what, const std::vector<Value>& inputs,
+                          const std::function<std::vector<Tensor>()>& convert);
+  Program finish(const std::vector<Value>& outputs);
+
+ private:
+  Capture capture_;
+};
+
+struct Port {
+  std::string name;
+  DType dtype = DType::Float32;
+  std::vector<int64_t> shape;  // -1: open
+};
+
+// A model that runs. Inputs of sizes that are new get a program of their own; the 64 made last are kept.
+class GraphModel {
+ public:
+  // The program for inputs like these.
+  using Import = std::function<Program(const std::vector<Tensor>& like)>;
+  GraphModel(std::vector<Port> inputs, std::vector<std::string> outputs, Import import);
+
+  const std::vector<Port>& inputs() const;
+  const std::vector<std::string>& outputs() const;
+  // In the order of inputs() and outputs(). Several threads may call it at once.
+  std::vector<Tensor> run(const std::vector<Tensor>& inputs) const;
+  Program program(const std::vector<Tensor>& inputs) const;
+
+ private:
+  struct Parts;
+  std::shared_ptr<Parts> parts_;
+};
+
+// An error that lists all of them, unless there are none.
+void refuse_unknown(const std::vector<std::string>& unknown, std::string_view kind);
+
+}  // namespace interop
+}  // namespace oar

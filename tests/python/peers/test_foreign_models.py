@@ -1,0 +1,121 @@
+"""Real models of other frameworks, against those frameworks.
+
+OAR_FOREIGN_MODELS is a folder with model files, as unpacked from their packages; OAR_FOREIGN_PYTHON a Python with opencv-python-headless<5,
+ai-edge-litert, gguf and tensorflow-cpu. What is not there is skipped.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import oar
+
+SIDE = Path(__file__).with_name("foreign_side.py")
+
+
+def find(name: str) -> str:
+    folder = os.environ.get("OAR_FOREIGN_MODELS")
+    if not folder:
+        pytest.skip("OAR_FOREIGN_MODELS is not set")
+    found = sorted(Path(folder).rglob(name)) if folder else []
+    if not found:
+        pytest.skip(f"{name} is not in OAR_FOREIGN_MODELS")
+    return str(found[0])
+
+
+def theirs(kind, inputs, *arguments, tmp_path, variable="OAR_FOREIGN_PYTHON", module=None):
+    python = os.environ.get(variable)
+    if not python:
+        pytest.skip(f"{variable} is not set")
+    if module and subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode != 0:
+        pytest.skip(f"{variable} has no {module}")
+    np.savez(tmp_path / "in.npz", **{f"x{i}": array for i, array in enumerate(inputs)})
+    command = [python, str(SIDE), kind, str(tmp_path / "in.npz"), str(tmp_path / "out.npz"), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return dict(np.load(tmp_path / "out.npz"))
+
+
+def close(ours, wanted, most, name):
+    """The largest difference, relative to the largest number."""
+    assert ours.shape == wanted.shape, (name, ours.shape, wanted.shape)
+    difference = np.abs(ours.astype("float64") - wanted).max() / max(np.abs(wanted).max(), 1e-6)
+    print(f"{name}: shape {list(wanted.shape)}, largest {np.abs(wanted).max():.4g}, difference {difference:.2g}", file=sys.stderr)
+    assert difference <= most, (name, difference)
+
+
+@pytest.mark.parametrize("prototxt, weights, batch", [
+    ("nsfw/deploy.prototxt", "resnet_50_1by2_nsfw.caffemodel", 1), ("deploy_age.prototxt", "age_net.caffemodel", 1),
+    ("deploy_gender.prototxt", "gender_net.caffemodel", 2),
+])
+def test_caffe(prototxt, weights, batch, tmp_path):
+    files = find(prototxt), find(weights)
+    model = oar.interop.load_caffe(*files)
+    shape = [batch, *model.shapes["data"][1:]]
+    x = (np.random.default_rng(0).standard_normal(shape) * 60).astype("float32")
+    wanted = theirs("caffe", [x], *files, tmp_path=tmp_path, module="cv2")
+    got, = model(x)
+    close(got.numpy(), wanted["y0"], 1e-5, weights)
+
+
+def flat(value, name=""):
+    if isinstance(value, oar.Tensor):
+        yield name, (value.astype("float32") if value.dtype == oar.bfloat16 else value).numpy()
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from flat(item, f"{name}/{key}")
+    elif isinstance(value, (list, tuple)):
+        for key, item in enumerate(value):
+            yield from flat(item, f"{name}/{key}")
+
+
+@pytest.mark.parametrize("name", [
+    "mobilenet_v2-b0353104.pth", "efficientnet-lite0-57934424.pth", "pnet.pt", "rnet.pt", "onet.pt", "pretrained.pt", "tiny.en.pt",
+])
+def test_torch(name, tmp_path):
+    path = find(name)
+    wanted = theirs("torch", [], path, tmp_path=tmp_path, variable="OAR_TORCH")
+    got = dict(flat(oar.load(path)))
+    assert list(got) == list(wanted)
+    for key, array in got.items():
+        assert array.dtype == wanted[key].dtype
+        np.testing.assert_array_equal(array, wanted[key])
+    print(f"{name}: {len(got)} tensors are equal", file=sys.stderr)
+
+
+@pytest.mark.parametrize("name, open_sizes, most", [
+    ("nmp.tflite", 1, 1e-5), ("embedding_model.tflite", 2, 1e-5), ("melspectrogram.tflite", 16000, 1e-5), ("face_landmark.tflite", 1, 1e-5),
+    ("iris_landmark.tflite", 1, 1e-5), ("face_detection_front.tflite", 1, 1e-5), ("face_detection_full_range.tflite", 1, 1e-5),
+    ("hey_mycroft.tflite", 1, 1e-5), ("alexa.tflite", 1, 1e-5), ("emotion.tflite", 1, 2e-2), ("movenet_lightning.tflite", 1, 1e-4),
+    ("efficientnet_lite3.tflite", 1, 0.1),  # eight bits: some units of the last place after 70 layers
+])
+def test_tflite(name, open_sizes, most, tmp_path):
+    path = find(name)
+    model = oar.interop.load_tflite(path)
+    chance = np.random.default_rng(0)
+    inputs = []
+    for port in model.inputs:
+        shape = [1 if i == 0 and size < 0 and open_sizes > 1000 else open_sizes if size < 0 else size
+                 for i, size in enumerate(model.shapes[port])]
+        values = chance.integers(0, 256, shape) if model.dtypes[port] == "uint8" else chance.standard_normal(shape)
+        inputs.append(values.astype(model.dtypes[port]))
+    wanted = theirs("tflite", inputs, path, tmp_path=tmp_path, module="ai_edge_litert")
+    got = model(*inputs)
+    assert len(got) == len(wanted)
+    for i, out in enumerate(got):
+        assert out.numpy().dtype == wanted[f"y{i}"].dtype
+        close(out.numpy(), wanted[f"y{i}"], most, f"{name} {model.outputs[i]}")
+
+
+def test_gguf(tmp_path):
+    path = find("*.gguf")
+    wanted = theirs("gguf", [], path, tmp_path=tmp_path, module="gguf")
+    file = oar.interop.load_gguf(path)
+    assert list(file) == list(wanted)
+    largest = max(np.abs(file[name].numpy() - array).max() for name, array in wanted.items())
+    print(f"{len(file)} tensors of {sorted(set(file.types.values()))}: difference {largest:.2g}", file=sys.stderr)
+    assert largest <= 1e-6
