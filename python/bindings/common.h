@@ -185,6 +185,7 @@ void init_model_files(PyObject* module);
 void init_profile(PyObject* module);
 void init_segments(PyObject* module);
 void init_images(PyObject* module);
+void init_paddle_models(PyObject* module);
 void init_drawing(PyObject* module);
 void init_interop(PyObject* module);
 void init_graph_models(PyObject* module);

@@ -1,4 +1,5 @@
 // Errors at the language boundary: kinds of Error become the classes that Paddle raises.
+#include <cstring>
 #include <new>
 #include <string>
 
@@ -67,6 +68,15 @@ class CarriedError : public std::exception {
   PyObject *type_ = nullptr, *value_ = nullptr, *trace_ = nullptr;
 };
 
+// Names in files, which messages quote, may be any bytes.
+void set_error(PyObject* type, const char* what) {
+  PyObject* text =
+      PyUnicode_DecodeUTF8(what, static_cast<Py_ssize_t>(std::strlen(what)), "backslashreplace");
+  if (!text) return;  // Python has an error already
+  PyErr_SetObject(type, text);
+  Py_DECREF(text);
+}
+
 }  // namespace
 
 // Paddle raises ValueError for an argument of the wrong type in eager mode, TypeError in static mode, RuntimeError
@@ -99,11 +109,11 @@ void set_python_error() {
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::Interrupted && PyErr_Occurred())
       return;  // Python's own exception
-    PyErr_SetString(class_of(error.kind()), error.what());
+    set_error(class_of(error.kind()), error.what());
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
+    set_error(PyExc_RuntimeError, error.what());
   }
 }
 

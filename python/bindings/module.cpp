@@ -36,6 +36,7 @@ PyMODINIT_FUNC PyInit__C() {
     init_profile(module.get());
     init_segments(module.get());
     init_images(module.get());
+    init_paddle_models(module.get());
     init_drawing(module.get());
     init_interop(module.get());
     init_graph_models(module.get());

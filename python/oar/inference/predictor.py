@@ -9,6 +9,7 @@ import oar
 from oar import _C
 from oar._lazy import np
 from oar.framework.oar_file import is_oar_path
+from oar.inference import paddle
 from oar.inference.config import Config, DataType
 from oar.static import Executor, Scope, load_inference_model, scope_guard
 from oar.static.io import load_from_file
@@ -113,7 +114,17 @@ class Predictor:
         program, params = config.prog_file(), config.params_file()
         if program is None or (params is None and not is_oar_path(program)):
             raise ValueError("[create_predictor] the Config has no model. Give it an .oar file, or prog_file and params_file.")
-        self._config, self._scope, self._executor = config, Scope(), Executor()
+        self._config = config
+        theirs = params is not None and _C.is_paddle_program(load_from_file(program))
+        self._model = paddle.load(program, params) if theirs else None
+        if self._model is None:
+            self._load(program, params)
+        else:
+            self._inputs = {name: Tensor(name) for name in self._model.inputs}
+            self._outputs = {name: Tensor(name) for name in self._model.outputs}
+
+    def _load(self, program: str, params: str | None) -> None:
+        self._scope, self._executor = Scope(), Executor()
         with written_elsewhere(), scope_guard(self._scope):
             if params is None:
                 loaded = load_inference_model(program, self._executor)
@@ -162,7 +173,10 @@ class Predictor:
         try:
             oar.set_num_threads(wanted)
             with written_elsewhere():
-                made = self._executor.run(self._program, feed=feed, fetch_list=self._fetches, scope=self._scope)
+                if self._model is None:
+                    made = self._executor.run(self._program, feed=feed, fetch_list=self._fetches, scope=self._scope)
+                else:
+                    made = [tensor.numpy() for tensor in self._model(feed)]
         finally:
             oar.set_num_threads(threads)
         for handle, array in zip(self._outputs.values(), made):

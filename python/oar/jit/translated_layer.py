@@ -12,11 +12,13 @@ from oar._C import Tensor
 from oar.framework.io import states_from_bytes
 from oar.framework.oar_file import is_oar_path, load_oar
 from oar.framework.parameter import Parameter
+from oar.inference.paddle import Model as PaddleModel
+from oar.inference.paddle import program_file
 from oar.jit.export import INFO_FORMAT, INFO_VERSION
 from oar.nn.layer.layers import Layer
 from oar.static.checkpoints import prefix_of
 from oar.static.input_spec import InputSpec
-from oar.static.io import deserialize_program, load_from_file, program_in
+from oar.static.io import deserialize_program, load_from_file, program_in, serialized
 from oar.static.program import Program, written_elsewhere
 
 __all__ = ["TranslatedLayer", "load"]
@@ -56,6 +58,25 @@ class _LoadedMethod:
             shape = [size if isinstance(size, int) and size >= 0 else None for size in variable.shape]
             found.append(InputSpec(shape, variable.dtype, name))
         return found
+
+
+class _PaddleMethod(_LoadedMethod):
+    """The program of a layer that Paddle wrote. It gets programs for the sizes that come."""
+
+    def __init__(self, name: str, model: PaddleModel) -> None:
+        inputs = [InputSpec([None if size < 0 else size for size in shape], dtype, given) for given, dtype, shape in model.signature]
+        self.name, self.trained, self.inputs, self._model = name, None, inputs, model
+
+    def run(self, layer: TranslatedLayer, values: list[Tensor]) -> list[Tensor]:
+        with written_elsewhere(), oar.no_grad():
+            return self._model(*values)
+
+    @property
+    def program(self) -> Program:  # type: ignore[override]
+        """The program for all sizes."""
+        with written_elsewhere():
+            executable, names = self._model.open_program(), self._model.inputs
+        return deserialize_program(serialized(executable, names, self._model.outputs, names))
 
 
 class TranslatedLayer(Layer):
@@ -163,8 +184,7 @@ def _info(path: str) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, RecursionError):
         fits = False
     if not fits:
-        raise ValueError(f"[jit.load] {path} was not written by oar.jit.save. Files of Paddle's programs cannot be read; load the weights "
-                         "with oar.load instead.")
+        raise ValueError(f"[jit.load] {path} was not written by oar.jit.save, and there is no program of Paddle beside it.")
     if info.get("version") != INFO_VERSION:
         raise ValueError(f"[jit.load] {path} has version {info.get('version')}; this Oar reads version {INFO_VERSION}.")
     return info
@@ -187,6 +207,19 @@ def _specs(entry: Any, feeds: list[str], path: str) -> list[InputSpec]:
     if sorted(str(spec.name) for spec in found) != sorted(feeds):
         raise ValueError(f"[jit.load] {path} does not describe the inputs of its program; the file is damaged.")
     return found
+
+
+def _paddle_layer(prefix: str, model_file: str, params_name: str | None) -> TranslatedLayer | None:
+    """The layer of files that Paddle wrote; None if there are none."""
+    given = os.path.isfile(model_file)
+    file = model_file if given and _C.is_paddle_program(load_from_file(model_file)) else None if given else program_file(prefix)
+    if file is None:
+        return None
+    weights = os.path.join(os.path.dirname(prefix), params_name) if params_name else prefix + ".pdiparams"
+    with written_elsewhere():
+        model = PaddleModel(load_from_file(file), load_from_file(weights) if os.path.isfile(weights) else b"")
+        states = {name: (name, tensor) for name, tensor in model.parameters().items()}
+    return TranslatedLayer({"forward": _PaddleMethod("forward", model)}, states)
 
 
 def _load_oar(path: str, verify: bool) -> TranslatedLayer:
@@ -218,6 +251,8 @@ def _rows(method: Any) -> dict[str, Any]:
 def load(path: str, **configs: Any) -> TranslatedLayer:
     """Reads what ``jit.save`` wrote: a layer to run, or to train further. Reading runs no code from the files.
 
+    Files that Paddle wrote, ``.json`` or ``.pdmodel`` with ``.pdiparams``, become a layer for inference.
+
     Args:
         path: the path of an ``.oar`` file, or of several files without their extension.
         configs: ``model_filename`` and ``params_filename``: other names of the files, in the folder of ``path``; for an ``.oar`` file
@@ -238,6 +273,9 @@ def load(path: str, **configs: Any) -> TranslatedLayer:
     if is_oar_path(prefix):
         return _load_oar(prefix, bool(configs.get("verify", False)))
     folder = os.path.dirname(prefix)
+    theirs = _paddle_layer(prefix, os.path.join(folder, configs.get("model_filename") or ""), configs.get("params_filename"))
+    if theirs is not None:
+        return theirs
     info_path = prefix + ".pdiparams.info"
     if not os.path.isfile(info_path):
         raise ValueError(f"[jit.load] there is no file {info_path}; the path should be the one that jit.save was given.")

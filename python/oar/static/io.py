@@ -347,6 +347,18 @@ def save_inference_model(path_prefix: str, feed_vars: Any, fetch_vars: Any, exec
     })
 
 
+def _program_of_paddle(model: bytes, params: bytes) -> Program:
+    """A program that Paddle wrote; its parameters are put into the global scope."""
+    from oar.inference.paddle import Model
+
+    with written_elsewhere():
+        read = Model(model, params)
+        executable = read.open_program()
+        for _, tensor in executable.states():
+            global_scope()._set(tensor.name, tensor)
+    return deserialize_program(serialized(executable, read.inputs, read.outputs, read.inputs))
+
+
 def _save_oar(path: str, feed_vars: Any, fetch_vars: Any, options: dict[str, Any]) -> None:
     executable, feeds, fetches = _pruned(options.get("program"), feed_vars, fetch_vars, _contents(global_scope()))
     states = {tensor.name: tensor for _, tensor in executable.states()}
@@ -370,7 +382,8 @@ def load_inference_model(path_prefix: str | None, executor: Any, **kwargs: Any) 
     """Read what ``save_inference_model`` wrote: the program, the names to feed, the variables to fetch.
 
     ``path_prefix`` may be None where ``model_filename`` and ``params_filename`` hold the bytes themselves. The weights of an ``.oar``
-    file are mapped into memory: they are read when they are used, and processes share them.
+    file are mapped into memory: they are read when they are used, and processes share them. Files that Paddle wrote, ``.pdmodel`` or
+    ``.json`` with ``.pdiparams``, are read too.
 
     Args:
         path_prefix: the path of the files without their extension, or of an ``.oar`` file.
@@ -409,14 +422,19 @@ def load_inference_model(path_prefix: str | None, executor: Any, **kwargs: Any) 
         folder = os.path.dirname(prefix)
         names = [kwargs.get("model_filename"), kwargs.get("params_filename")]
         files = [os.path.join(folder, n) if n else prefix + end for n, end in zip(names, (".pdmodel", ".pdiparams"))]
+        if not names[0] and not os.path.isfile(files[0]) and os.path.isfile(prefix + ".json"):
+            files[0] = prefix + ".json"  # Paddle's own
         for file in files[:1]:
             if not os.path.isfile(file):
                 raise ValueError(f"there is no file {file}.")
         model = load_from_file(files[0])
         params = load_from_file(files[1]) if os.path.isfile(files[1]) else None
-    program = deserialize_program(model)
-    if params:
-        deserialize_persistables(program, params, executor)
+    if _C.is_paddle_program(model):
+        program = _program_of_paddle(model, params or b"")
+    else:
+        program = deserialize_program(model)
+        if params:
+            deserialize_persistables(program, params, executor)
     return [program, program._feed_names, program._builder.outputs()]
 
 

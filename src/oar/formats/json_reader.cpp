@@ -1,5 +1,6 @@
 #include "oar/formats/json_reader.h"
 
+#include <charconv>
 #include <set>
 
 #include "oar/base/error.h"
@@ -210,6 +211,28 @@ void JsonReader::skip_number() {
     if (next_is('+', '-')) ++at_;
     digits();
   }
+}
+
+JsonReader::Number JsonReader::number() {
+  peek();
+  const std::size_t start = at_;
+  skip_number();
+  const std::string_view text = text_.substr(start, at_ - start);
+  Number made;
+  int64_t integer = 0;
+  const char* const end = text.data() + text.size();
+  if (const auto read = std::from_chars(text.data(), end, integer);
+      read.ec == std::errc() && read.ptr == end)
+    made.integer = integer;
+  if (std::from_chars(text.data(), end, made.value).ec == std::errc::invalid_argument)
+    error("a number");
+  return made;
+}
+
+bool JsonReader::boolean() {
+  const bool value = peek() == 't';
+  literal(value ? "true" : "false");
+  return value;
 }
 
 void JsonReader::skip() {

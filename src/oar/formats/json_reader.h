@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,15 @@ class JsonReader {
   std::string string();
   // A number without fraction or exponent, from 0 to 2^63 - 1.
   int64_t unsigned_integer();
+  // Any number. An integer is exact if an int64_t can hold it.
+  struct Number {
+    double value = 0;
+    std::optional<int64_t> integer;
+  };
+  Number number();
+  bool boolean();
+  // The first character of the next value; 0 at the end.
+  char next() { return peek(); }
   // Any value, checked like the others.
   void skip();
   // An error unless only white space is left.
