@@ -400,6 +400,14 @@ PyMethodDef kFunctions[] = {{"capture", capture_function, METH_VARARGS, nullptr}
 
 }  // namespace
 
+const Program& held_program(PyObject* object) {
+  if (!PyObject_TypeCheck(object, g_type)) {
+    PyErr_Format(PyExc_TypeError, "a program is expected, not %s", Py_TYPE(object)->tp_name);
+    throw PythonError{};
+  }
+  return program_of(object);
+}
+
 PyObject* wrap_program(Program program) {
   auto* self = PyObject_New(PyProgram, g_type);
   if (!self) throw PythonError{};

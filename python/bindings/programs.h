@@ -12,6 +12,8 @@ namespace oar::python {
 
 // A new `_C.Program`, ready to run.
 PyObject* wrap_program(Program program);
+// What a `_C.Program` holds; borrowed. Another object is a TypeError.
+const Program& held_program(PyObject* object);
 // What a `_C.TrainedProgram` holds; borrowed.
 const TrainedProgram& trained_program_of(PyObject* object);
 // Runs it. None if a call fails, with the Python error `_C.Unmet`: nothing has changed, and the function itself, called

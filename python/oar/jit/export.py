@@ -24,7 +24,7 @@ from oar.static.input_spec import InputSpec
 from oar.static.io import serialized
 from oar.static.program import written_elsewhere
 
-__all__ = ["INFO_FORMAT", "INFO_VERSION", "save"]
+__all__ = ["INFO_FORMAT", "INFO_VERSION", "evaluating", "method_of", "save"]
 
 INFO_FORMAT, INFO_VERSION = "oar layer", 1
 _OPTIONS = {
@@ -171,7 +171,7 @@ def _methods_of(layer: Layer, input_spec: Any, options: dict[str, Any]) -> dict[
 
 
 @contextmanager
-def _evaluating(layers: list[Layer]) -> Iterator[bool]:
+def evaluating(layers: list[Layer]) -> Iterator[bool]:
     """Layers for inference within the block. Gives whether one of them was for training."""
     modes = [(one, one.training) for layer in layers for one in layer.sublayers(include_self=True)]
     for one, _ in modes:
@@ -207,7 +207,7 @@ def _written(method: _Method, layers: list[Layer], output_spec: Any, keys: dict[
     """The entry of a method among those of the layer, its program, and the states of all of its programs."""
     kept = _chosen(method, output_spec)
     with written_elsewhere():
-        with _evaluating(layers) as training:
+        with evaluating(layers) as training:
             program = method.captured(kept)
         trained = method.captured(kept) if training else None
     names = [str(spec.name) for spec in method.inputs]
@@ -227,6 +227,16 @@ def _state_entries(states: dict[str, Tensor], keys: dict[int, str], buffers: set
 
 def _write_to(content: bytes, out: BinaryIO) -> None:
     out.write(content)
+
+
+def method_of(layer: Any, input_spec: Any) -> tuple[list[Layer], _Method]:
+    """The forward of a layer, or a function, with its inputs; and the layers it belongs to."""
+    if isinstance(layer, Layer):
+        forward = layer.forward
+        return [layer], _Method(getattr(forward, "_call", forward), _spec_of(forward, input_spec))
+    owner = getattr(layer, "_instance", getattr(layer, "__self__", None))
+    layers = [owner] if isinstance(owner, Layer) else []
+    return layers, _Method(getattr(layer, "_call", layer), _spec_of(layer, input_spec))
 
 
 def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> None:
@@ -262,9 +272,8 @@ def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> None:
     if isinstance(layer, Layer):
         layers, methods = [layer], _methods_of(layer, input_spec, configs)
     elif isinstance(layer, StaticFunction) or inspect.isfunction(layer) or inspect.ismethod(layer):
-        owner = getattr(layer, "_instance", getattr(layer, "__self__", None))
-        layers = [owner] if isinstance(owner, Layer) else []
-        methods = {"forward": _Method(getattr(layer, "_call", layer), _spec_of(layer, input_spec))}
+        layers, method = method_of(layer, input_spec)
+        methods = {"forward": method}
     else:
         raise TypeError(f"[jit.save] layer should be a Layer or a function, but received {type(layer).__name__}.")
     _write_files(prefix, layers, methods, configs)

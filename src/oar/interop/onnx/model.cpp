@@ -370,6 +370,12 @@ DType dtype_of(int64_t number) {
        number, named ? kOthers[number] : "unknown");
 }
 
+int64_t number_of(DType dtype) {
+  for (const Number& n : kDTypes)
+    if (n.dtype == dtype) return n.number;
+  fail(ErrorKind::Unsupported, "ONNX has no tensors of dtype {}.", name_of(dtype));
+}
+
 Tensor parse_tensor(std::string_view message, const std::string& folder) {
   return tensor_of(parse_stored(message), folder);
 }

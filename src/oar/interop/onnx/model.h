@@ -68,5 +68,7 @@ ModelFile parse_model(std::string_view file, const std::string& folder);
 Tensor parse_tensor(std::string_view message, const std::string& folder = ".");
 // The dtype of ONNX's number, or an error that names it.
 DType dtype_of(int64_t number);
+// … and back.
+int64_t number_of(DType dtype);
 
 }  // namespace oar::onnx
