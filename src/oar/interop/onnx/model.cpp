@@ -282,6 +282,9 @@ Attribute parse_attribute(std::string_view message, const std::string& folder, i
       case 9:
         a.texts.push_back(r.text());
         break;
+      case 21:
+        a.refers_to = r.text();
+        break;
       default:
         break;
     }
@@ -349,7 +352,55 @@ Graph parse_graph(std::string_view message, const std::string& folder, int depth
   return graph;
 }
 
+void parse_opset(std::string_view message, std::map<std::string, int64_t>& opsets) {
+  std::string domain;
+  int64_t version = 0;
+  for (ProtoReader set(message); set.next();) {
+    if (set.field() == 1) domain = set.text();
+    if (set.field() == 2) version = set.integer();
+  }
+  opsets[domain == "ai.onnx" ? "" : domain] = version;
+}
+
+Function parse_function(std::string_view message, const std::string& folder) {
+  Function f;
+  for (ProtoReader r(message); r.next();) {
+    switch (r.field()) {
+      case 1:
+        f.name = r.text();
+        break;
+      case 4:
+        f.inputs.push_back(r.text());
+        break;
+      case 5:
+        f.outputs.push_back(r.text());
+        break;
+      case 7:
+        f.nodes.push_back(parse_node(r.bytes(), folder, 0));
+        break;
+      case 9:
+        parse_opset(r.bytes(), f.opsets);
+        break;
+      case 10:
+        f.domain = r.text();
+        break;
+      case 11:
+        f.defaults.push_back(parse_attribute(r.bytes(), folder, 0));
+        break;
+      default:
+        break;
+    }
+  }
+  return f;
+}
+
 }  // namespace
+
+const Function* ModelFile::find_function(std::string_view domain, std::string_view op) const {
+  for (const Function& f : functions)
+    if (f.name == op && f.domain == domain) return &f;
+  return nullptr;
+}
 
 const Attribute* Node::find(std::string_view attribute) const {
   const auto found = std::find_if(attributes.begin(), attributes.end(),
@@ -395,16 +446,12 @@ ModelFile parse_model(std::string_view file, const std::string& folder) {
         model.graph = parse_graph(r.bytes(), folder, 0);
         has_graph = true;
         break;
-      case 8: {
-        std::string domain;
-        int64_t version = 0;
-        for (ProtoReader set(r.bytes()); set.next();) {
-          if (set.field() == 1) domain = set.text();
-          if (set.field() == 2) version = set.integer();
-        }
-        model.opsets[domain == "ai.onnx" ? "" : domain] = version;
+      case 8:
+        parse_opset(r.bytes(), model.opsets);
         break;
-      }
+      case 25:
+        model.functions.push_back(parse_function(r.bytes(), folder));
+        break;
       default:
         break;
     }
