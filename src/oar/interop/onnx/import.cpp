@@ -12,6 +12,7 @@
 #include "oar/interop/onnx/parsed.h"
 #include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/shape.h"
+#include "oar/runtime/region_runs.h"
 
 namespace oar::onnx {
 namespace {

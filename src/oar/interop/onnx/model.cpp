@@ -25,7 +25,9 @@ constexpr Number kDTypes[] = {
     {12, DType::UInt32},     {13, DType::UInt64},   {14, DType::Complex64},
     {15, DType::Complex128}, {16, DType::BFloat16}, {17, DType::Float8E4M3FN},
     {19, DType::Float8E5M2}, {21, DType::UInt4},    {22, DType::Int4},
+    {4, DType::Int32},  // uint16, which Oar does not have
 };
+constexpr int64_t kUInt16 = 4;
 constexpr const char* kOthers[] = {"undefined", "", "", "", "uint16", "", "", "", "string"};
 
 // The content of a TensorProto before it becomes a tensor: one of several fields has it.
@@ -190,7 +192,20 @@ size_t fields_of(DType dtype, const Stored& s) {
   }
 }
 
+Tensor tensor_of(const Stored& s, const std::string& folder);
+
+// Elements of 16 bits as wider ones.
+Tensor uint16_of(const Stored& s, const std::string& folder) {
+  Stored narrow = s;
+  narrow.type = 5;  // int16: the same bytes
+  const Tensor bits = tensor_of(narrow, folder), wide = Tensor::empty(bits.shape(), DType::Int32);
+  const auto* from = static_cast<const uint16_t*>(bits->data);
+  std::copy(from, from + bits.numel().value(), wide.data<int32_t>());
+  return wide;
+}
+
 Tensor tensor_of(const Stored& s, const std::string& folder) {
+  if (s.type == kUInt16) return uint16_of(s, folder);
   const DType dtype = dtype_of(s.type);
   Shape shape;
   for (const int64_t size : s.sizes) shape.push_back(size);

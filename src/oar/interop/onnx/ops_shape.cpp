@@ -56,8 +56,8 @@ Values flattened(const Call& c) {
 }
 Values same(const Call& c) { return {c.item(0)}; }
 Values without_dropout(const Call& c) {
-  if (c.has(2) && c.opset >= 12 && c.sizes(2) == std::vector<Dim>{1} &&
-      !(c.has(1) && c.numbers(1).at(0) == 0))
+  if (c.has(2) && c.opset >= 12 && !(c.has(1) && c.numbers(1).at(0) == 0) &&
+      c.numbers(2).at(0) != 0)
     c.refuse("it is in training mode");
   return {c.item(0), ones_like(c.tensor(0), DType::Bool)};
 }
@@ -226,7 +226,9 @@ Values padded(const Call& c) {
     return {pad_edges(x, pads, mode == "edge" ? "replicate" : mode == "wrap" ? "circular" : mode)};
   if (c.opset < 11) return {pad_constant(x, pads, c.number("value", 0))};
   if (!c.has(2)) return {pad_constant(x, pads, 0)};
-  return {pad_constant(x, pads, c.numbers(2).at(0))};
+  if (c.item(2).numbers) return {pad_constant(x, pads, c.numbers(2).at(0))};
+  const Tensor inside = cast(pad_constant(ones_like(x, DType::Int32), pads, 0.0), DType::Bool);
+  return {where(inside, pad_constant(x, pads, 0.0), reshape(c.tensor(2), Shape{}))};
 }
 
 Values depth_to_space(const Call& c) {
