@@ -58,7 +58,9 @@ class Call {
   }
   Values captured(const std::function<Values()>& body) const { return around_.captured(body); }
   Item known(int64_t number) const { return around_.known(Tensor::scalar(number, DType::Int64)); }
-  Item known(bool truth) const { return around_.known(Tensor::scalar(int64_t{truth}, DType::Bool)); }
+  Item known(bool truth) const {
+    return around_.known(Tensor::scalar(int64_t{truth}, DType::Bool));
+  }
   // The graph that is an attribute.
   const Graph& graph(std::string_view name) const;
 

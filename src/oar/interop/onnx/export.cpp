@@ -31,9 +31,10 @@ void collect_unwritable(const Program& program, int64_t opset, std::set<std::str
 // Weights are constants, calls have counterparts.
 Program prepared(const Program& program, int64_t opset) {
   for (const State& s : program.states)
-    user_check(s.written == kNoValue, ErrorKind::Unsupported,
-               "the program writes '{}' when it runs, which an ONNX model cannot.\nhint: Export a layer after eval().",
-               program.label(s.value));
+    user_check(
+        s.written == kNoValue, ErrorKind::Unsupported,
+        "the program writes '{}' when it runs, which an ONNX model cannot.\nhint: Export a layer after eval().",
+        program.label(s.value));
   const Program made =
       expanded_until(for_inference(program), [&](const Program& inner, const Instruction& call) {
         return can_be_written(OpCall(inner, call, nullptr, opset));
@@ -103,7 +104,9 @@ ProtoWriter opset_of(std::string_view domain, int64_t version) {
 }
 
 // The version of the file format that belongs to a version of the operators.
-int64_t ir_version_of(int64_t opset) { return opset <= 18 ? 8 : opset <= 20 ? 9 : opset <= 22 ? 10 : 11; }
+int64_t ir_version_of(int64_t opset) {
+  return opset <= 18 ? 8 : opset <= 20 ? 9 : opset <= 22 ? 10 : 11;
+}
 
 void write_interface(GraphWriter& graph, const Program& program, const ExportOptions& options) {
   const auto named = [](const std::vector<std::string>& given, size_t i, std::string otherwise) {
@@ -116,9 +119,9 @@ void write_interface(GraphWriter& graph, const Program& program, const ExportOpt
     graph.weights().fresh(named(options.outputs, i, format("output_{}", i)));
   for (const Constant& c : program.constants) {
     const bool has_name = !program.values[static_cast<size_t>(c.value)].name.empty();
-    graph.define(program, c.value,
-                 has_name ? graph.weight(c.tensor, bare(program, c.value))
-                          : graph.constant(c.tensor));
+    graph.define(
+        program, c.value,
+        has_name ? graph.weight(c.tensor, bare(program, c.value)) : graph.constant(c.tensor));
   }
   graph.add_body(program);
   for (size_t i = 0; i < program.outputs.size(); ++i)
@@ -142,8 +145,7 @@ void export_program(const Program& program, const std::string& path, const Expor
   write_interface(graph, written, options);
 
   std::unique_ptr<Data> data;
-  if (bytes_in(*weights) > options.most_inside)
-    data = std::make_unique<Data>(path + ".data");
+  if (bytes_in(*weights) > options.most_inside) data = std::make_unique<Data>(path + ".data");
   ProtoWriter body = graph.proto();
   for (const auto& [name, t] : weights->list) body.message(5, proto_of(name, t, data.get()));
   ProtoWriter model;

@@ -26,7 +26,14 @@ ProtoWriter proto_of(const Tensor& t) {
 }
 
 // The numbers of AttributeProto's types.
-enum AttributeType : int64_t { kFloat = 1, kInt = 2, kString = 3, kTensor = 4, kGraph = 5, kInts = 7 };
+enum AttributeType : int64_t {
+  kFloat = 1,
+  kInt = 2,
+  kString = 3,
+  kTensor = 4,
+  kGraph = 5,
+  kInts = 7
+};
 
 ProtoWriter proto_of(const std::string& name, const AttributeValue& value) {
   ProtoWriter made;
@@ -93,7 +100,8 @@ std::string GraphWriter::constant(const Tensor& t) {
 }
 
 std::string GraphWriter::integers(const std::vector<int64_t>& list) {
-  return constant(Tensor::from_vector(list, Shape{static_cast<int64_t>(list.size())}, DType::Int64));
+  return constant(
+      Tensor::from_vector(list, Shape{static_cast<int64_t>(list.size())}, DType::Int64));
 }
 
 std::string GraphWriter::number(double value, DType dtype) {
@@ -346,9 +354,8 @@ const OpWriter* writer_of(const Op& op) {
 bool has_same_form(const Op& op) {
   const auto& parameters = op.schema().parameters;
   const std::string_view name = static_cast<const char*>(op.def().onnx);
-  return !name.empty() && std::all_of(parameters.begin(), parameters.end(), [](const Parameter& p) {
-    return p.type == ArgType::Tensor;
-  });
+  return !name.empty() && std::all_of(parameters.begin(), parameters.end(),
+                                      [](const Parameter& p) { return p.type == ArgType::Tensor; });
 }
 
 }  // namespace
@@ -361,7 +368,8 @@ bool can_be_written(const OpCall& c) {
 void write_call(OpCall& c) {
   if (const OpWriter* w = writer_of(*c.call.op)) return w->write(c);
   Names inputs;
-  for (const Operand& operand : c.call.operands) inputs.push_back(c.graph().name_of(operand.ids[0]));
+  for (const Operand& operand : c.call.operands)
+    inputs.push_back(c.graph().name_of(operand.ids[0]));
   c.give(0, c.node(static_cast<const char*>(c.call.op->def().onnx), inputs));
 }
 

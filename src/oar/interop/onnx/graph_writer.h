@@ -104,8 +104,8 @@ class GraphWriter {
   std::vector<Node> nodes_;
   std::vector<Port> inputs_, outputs_;
   std::unordered_map<ValueId, std::string> names_;
-  std::unordered_map<int64_t, Source> sources_;       // by the word of a symbol
-  std::unordered_map<int64_t, std::string> sizes_;    // … of an expression
+  std::unordered_map<int64_t, Source> sources_;          // by the word of a symbol
+  std::unordered_map<int64_t, std::string> sizes_;       // … of an expression
   std::unordered_map<std::string, std::string> shapes_;  // by the name of a value
 };
 

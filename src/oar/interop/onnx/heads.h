@@ -14,8 +14,8 @@ struct AttentionCall {
   Tensor bias;               // is added to the scores, or none
   double scale = 1, softcap = 0;
   bool causal = false;
-  Dim offset = 0;    // keys before the first query, for a causal call
-  Tensor lengths{};  // of the keys of each batch, or none
+  Dim offset = 0;                 // keys before the first query, for a causal call
+  Tensor lengths{};               // of the keys of each batch, or none
   int64_t left = -1, right = -1;  // keys that a query sees on either side; -1: all
 };
 struct Attended {

@@ -119,22 +119,26 @@ class Importer {
     bool known = true;
     for (const std::string& name : node.inputs) {
       inputs.push_back(name.empty() ? Item() : value(name, node.str()));
-      known &= name.empty() || inputs.back().known || inputs.back().sequence;
+      known &= name.empty() || is_known(inputs.back());
     }
     if (const Function* f = model_.find_function(node.domain, node.op))
       return define_results(node, run_function(*f, node, std::move(inputs)));
     const auto opset = opsets_->find(node.domain);
     const bool has_graphs = std::any_of(node.attributes.begin(), node.attributes.end(),
                                         [](const Attribute& a) { return !a.graphs.empty(); });
-    const Call call(node, opset == opsets_->end() ? 1 : opset->second,
-                    std::move(inputs), around_);
+    const Call call(node, opset == opsets_->end() ? 1 : opset->second, std::move(inputs), around_);
     if (has_graphs) return define_results(node, convert(call));  // its nodes decide by themselves
     Values results = known ? compute(call) : capture(call);
     for (Item& item : results) {
       if (item.sequence || item.is_none || item.known) continue;
-      known && item.tensor.defined() ? make_known(item) : settle(item);
+      known&& item.tensor.defined() ? make_known(item) : settle(item);
     }
     define_results(node, std::move(results));
+  }
+
+  static bool is_known(const Item& item) {
+    if (!item.sequence) return item.known;
+    return std::all_of(item.sequence->begin(), item.sequence->end(), is_known);
   }
 
   void define_results(const Node& node, Values results) {
@@ -147,7 +151,8 @@ class Importer {
 
   // A graph of a node sees the values around it.
   Values run_graph(const Graph& graph, const Values& given) {
-    user_check(scopes_.size() < kDeepest, ErrorKind::InvalidArgument, "graphs are nested too deep.");
+    user_check(scopes_.size() < kDeepest, ErrorKind::InvalidArgument,
+               "graphs are nested too deep.");
     scopes_.emplace_back();
     const ScopeGuard leave([this] { scopes_.pop_back(); });
     user_check(given.size() <= graph.inputs.size(), ErrorKind::InvalidArgument,
@@ -261,15 +266,19 @@ class Importer {
     item.numbers = cast(line, DType::Float64).to_vector<double>();
     if (!is_integral(t.dtype())) return;
     item.sizes.emplace();
-    for (const int64_t v : cast(line, DType::Int64).to_vector<int64_t>()) item.sizes->push_back(v);
+    // Numbers further below zero would read as open sizes; "before the first element" is all they say.
+    constexpr int64_t kLowest = -(int64_t{1} << 62) + 1;
+    for (const int64_t v : cast(line, DType::Int64).to_vector<int64_t>())
+      item.sizes->push_back(std::max(v, kLowest));
   }
 
   const Item& value(const std::string& name, const std::string& reader) {
     for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
       if (const auto found = scope->find(name); found != scope->end()) return found->second;
-    fail(ErrorKind::InvalidArgument,
-         "{} reads '{}', which nothing before it computes: the graph is not in order, or has a cycle.",
-         reader, name);
+    fail(
+        ErrorKind::InvalidArgument,
+        "{} reads '{}', which nothing before it computes: the graph is not in order, or has a cycle.",
+        reader, name);
   }
 
   void define(const std::string& name, Item item) {

@@ -43,9 +43,13 @@ void add_positions(AttentionCall& a) {
       query = query + product_of({a.offset}, DType::Float32);
     if (a.causal) add_to(a.bias, as_bias(less_equal(key, query), dtype));
     if (a.left >= 0)
-      add_to(a.bias, as_bias(less_equal(query - key, full({}, static_cast<double>(a.left), DType::Float32)), dtype));
+      add_to(a.bias,
+             as_bias(less_equal(query - key, full({}, static_cast<double>(a.left), DType::Float32)),
+                     dtype));
     if (a.right >= 0)
-      add_to(a.bias, as_bias(less_equal(key - query, full({}, static_cast<double>(a.right), DType::Float32)), dtype));
+      add_to(a.bias, as_bias(less_equal(key - query,
+                                        full({}, static_cast<double>(a.right), DType::Float32)),
+                             dtype));
   }
   if (a.lengths.defined()) {
     const Tensor length = reshape(cast(a.lengths, DType::Float32), {-1, 1, 1, 1});
@@ -73,7 +77,9 @@ Attended attend(AttentionCall a) {
   Attended made;
   const double root = std::sqrt(a.scale);  // each operand carries half, as the standard computes it
   made.scores = matmul(a.query * root, a.key * root, false, true);
-  made.capped = a.softcap > 0 ? tanh(made.scores / full({}, a.softcap, made.scores.dtype())) * a.softcap : made.scores;
+  made.capped = a.softcap > 0
+                    ? tanh(made.scores / full({}, a.softcap, made.scores.dtype())) * a.softcap
+                    : made.scores;
   made.biased = a.bias.defined() ? made.capped + a.bias : made.capped;
   made.weights = safe_softmax(made.biased);
   made.out = matmul(made.weights, a.value);

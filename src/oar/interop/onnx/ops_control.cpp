@@ -13,7 +13,8 @@ constexpr int64_t kMostUnrolled = 256;  // iterations of a loop
 std::vector<Tensor> tensors_of(const Call& c, const Values& items) {
   std::vector<Tensor> tensors;
   for (const Item& item : items) {
-    if (!item.tensor.defined()) c.refuse("a sequence or an optional depends on what a run computes");
+    if (!item.tensor.defined())
+      c.refuse("a sequence or an optional depends on what a run computes");
     tensors.push_back(item.tensor);
   }
   return tensors;
@@ -30,7 +31,8 @@ Values branch(const Call& c) {
   const auto run = [&](const Graph& graph) {
     return [&] { return tensors_of(c, c.run_graph(graph, {})); };
   };
-  return c.captured([&] { return items_of(cond(reshape(c.tensor(0), Shape{}), run(yes), run(no))); });
+  return c.captured(
+      [&] { return items_of(cond(reshape(c.tensor(0), Shape{}), run(yes), run(no))); });
 }
 
 // Scan outputs of all iterations: the results of one are rows.
@@ -102,7 +104,8 @@ Values loop_of(const Call& c) {
   if (loop.counted && c.item(0).numbers) loop.count = c.integers(0).at(0);
   loop.begins = c.has(1) ? truth_of(c.item(1)) : true;
   // Unrolling is tried where it may end; what it captured until then is not used and goes away.
-  const bool may_end = loop.begins && (loop.counted ? loop.count && *loop.count <= kMostUnrolled : true);
+  const bool may_end =
+      loop.begins && (loop.counted ? loop.count && *loop.count <= kMostUnrolled : true);
   const bool must = body.outputs.size() > variables.size() + 1 ||
                     std::any_of(variables.begin(), variables.end(),
                                 [](const Item& v) { return v.sequence != nullptr; });

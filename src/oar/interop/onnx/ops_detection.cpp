@@ -26,11 +26,13 @@ Values non_maximum(const Call& c) {
                                   maximum(side[0], side[2]), maximum(side[1], side[3])},
                                  1);
     for (int64_t kind = 0; kind < classes; ++kind) {
-      const Tensor score = reshape(slice(scores, {0, 1}, {image, kind}, {image + 1, kind + 1}), {-1});
-      const Tensor good = c.has(4)
-                              ? reshape(nonzero(greater_than(score, reshape(c.tensor(4), Shape{}))), {-1})
-                              : range(0, score.dim(0).value(), 1, DType::Int64);
-      const Tensor kept = nms(index_select(corners, good, 0), overlap, index_select(score, good, 0));
+      const Tensor score =
+          reshape(slice(scores, {0, 1}, {image, kind}, {image + 1, kind + 1}), {-1});
+      const Tensor good =
+          c.has(4) ? reshape(nonzero(greater_than(score, reshape(c.tensor(4), Shape{}))), {-1})
+                   : range(0, score.dim(0).value(), 1, DType::Int64);
+      const Tensor kept =
+          nms(index_select(corners, good, 0), overlap, index_select(score, good, 0));
       const Tensor best = slice(index_select(good, kept, 0), {0}, {0}, {most});
       rows.push_back(stack({full_like(best, image), full_like(best, kind), best}, 1));
     }
@@ -53,15 +55,17 @@ Values columns_to_image(const Call& c) {
   const List image = c.integers(1), block = c.integers(2);
   const size_t axes = image.size();
   const List ones(axes, 1), stride = c.list("strides", ones), dilation = c.list("dilations", ones),
-             pads = c.list("pads", List(2 * axes, 0));
-  if (stride.size() != axes || dilation.size() != axes || pads.size() != 2 * axes || block.size() != axes)
+                            pads = c.list("pads", List(2 * axes, 0));
+  if (stride.size() != axes || dilation.size() != axes || pads.size() != 2 * axes ||
+      block.size() != axes)
     c.refuse("strides, dilations and pads do not fit");
   int64_t in_block = 1, padded = 1;
   List count(axes), size(axes);
   for (size_t i = 0; i < axes; ++i) {
     size[i] = image[i] + pads[i] + pads[axes + i];
     count[i] = (size[i] - (dilation[i] * (block[i] - 1) + 1)) / stride[i] + 1;
-    if (stride[i] < 1 || count[i] < 1 || size[i] > 1 << 24) c.refuse("its blocks do not fit the image");
+    if (stride[i] < 1 || count[i] < 1 || size[i] > 1 << 24)
+      c.refuse("its blocks do not fit the image");
     in_block *= block[i];
     padded *= size[i];
   }
@@ -84,7 +88,8 @@ Values columns_to_image(const Call& c) {
   const Tensor values = reshape(x, {n, channels, in_block * blocks});
   const Tensor index = broadcast_to(
       Tensor::from_vector(place, Shape{1, 1, in_block * blocks}, DType::Int64), values.shape());
-  Tensor made = put_along_axis(zeros({n, channels, padded}, x.dtype()), index, values, 2, "add", true, false);
+  Tensor made =
+      put_along_axis(zeros({n, channels, padded}, x.dtype()), index, values, 2, "add", true, false);
   std::vector<Dim> shape{n, channels};
   List cut, starts, ends;
   for (size_t i = 0; i < axes; ++i) {
@@ -128,17 +133,19 @@ Values pooled_rois(const Call& c) {
   const Tensor order = argsort(batch, -1, false, true);
   const Tensor counts = cast(bincount(batch, {}, x.dim(0).value()), DType::Int32);
   const Tensor boxes = index_select(slice(rois, {1}, {1}, {5}), order, 0);
-  const Tensor made = roi_pool(x, boxes, counts, c.list("pooled_shape"), c.number("spatial_scale", 1));
+  const Tensor made =
+      roi_pool(x, boxes, counts, c.list("pooled_shape"), c.number("spatial_scale", 1));
   return {index_select(made, argsort(order), 0)};
 }
 
 // Counts of n-grams of a text of numbers, which the model must know at import.
 Values tf_idf(const Call& c) {
-  const List pool = c.list("pool_int64s"), starts = c.list("ngram_counts"), places = c.list("ngram_indexes");
+  const List pool = c.list("pool_int64s"), starts = c.list("ngram_counts"),
+             places = c.list("ngram_indexes");
   if (pool.empty()) c.refuse("its n-grams are strings");
   const std::vector<double> weights = c.number_list("weights");
-  const int64_t shortest = c.integer("min_gram_length", 1), longest = c.integer("max_gram_length", 1),
-                skips = c.integer("max_skip_count", 0);
+  const int64_t shortest = c.integer("min_gram_length", 1),
+                longest = c.integer("max_gram_length", 1), skips = c.integer("max_skip_count", 0);
   const std::string mode = c.text("mode", "TF");
   int64_t width = 0;
   for (const int64_t p : places) {
@@ -187,12 +194,9 @@ Values tf_idf(const Call& c) {
 }
 
 constexpr Converter kConverters[] = {
-    {"NonMaxSuppression", non_maximum},
-    {"DeformConv", deformed},
-    {"Col2Im", columns_to_image},
-    {"AffineGrid", affine},
-    {"CenterCropPad", center_crop_pad},
-    {"MaxRoiPool", pooled_rois},
+    {"NonMaxSuppression", non_maximum}, {"DeformConv", deformed},
+    {"Col2Im", columns_to_image},       {"AffineGrid", affine},
+    {"CenterCropPad", center_crop_pad}, {"MaxRoiPool", pooled_rois},
     {"TfIdfVectorizer", tf_idf},
 };
 

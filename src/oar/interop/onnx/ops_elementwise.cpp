@@ -56,8 +56,8 @@ Tensor quotient(const Tensor& x, const Tensor& y) {
   if (!is_integral(x.dtype())) return divide(x, y);
   const Tensor down = floor_divide(x, y), rest = x - down * y;
   const Tensor zero = zeros_like(x);
-  const Tensor up = logical_and(not_equal(rest, zero),
-                                logical_xor(less_than(x, zero), less_than(y, zero)));
+  const Tensor up =
+      logical_and(not_equal(rest, zero), logical_xor(less_than(x, zero), less_than(y, zero)));
   return down + cast(up, x.dtype());
 }
 

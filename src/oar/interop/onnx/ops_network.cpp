@@ -134,14 +134,13 @@ Tensor over_windows(const Call& c, const Windows& w, const Tensor& x, double out
   for (size_t i = 0; i < axes; ++i) {
     counts.push_back(positions(c, w, i));
     spatial.push_back(static_cast<int64_t>(i) + 2);
-    const int64_t reach =
-        (counts[i] - 1) * w.stride[i] + (w.kernel[i] - 1) * w.dilation[i] + 1;
+    const int64_t reach = (counts[i] - 1) * w.stride[i] + (w.kernel[i] - 1) * w.dilation[i] + 1;
     const int64_t before = w.before[i].value();
     const int64_t have = x.dim(spatial[i]).value() + before;
     pads.insert(pads.end(), {before, std::max<int64_t>(reach - have, 0)});
     elements *= w.kernel[i];
   }
-  if (elements > 1024) c.refuse("its windows have more than 1024 elements");
+  if (elements > 4096) c.refuse("its windows have more than 4096 elements");
   const Tensor padded = pad_constant(x, pads, outside);
   Tensor made;
   for (int64_t k = 0; k < elements; ++k) {
@@ -184,7 +183,7 @@ Values max_pooled(const Call& c) {
   if (is_dilated(w)) {
     if (c.node.outputs.size() > 1) c.refuse("its windows are dilated, and it gives their places");
     const bool small = is_integral(x.dtype());
-    const double least = !small                       ? -std::numeric_limits<double>::infinity()
+    const double least = !small                      ? -std::numeric_limits<double>::infinity()
                          : x.dtype() == DType::UInt8 ? 0
                                                      : -128;
     return {over_windows(c, w, x, least, maximum)};
@@ -202,8 +201,7 @@ Values max_pooled(const Call& c) {
   const Dim count = x.dim(0) * x.dim(1);
   const Tensor firsts =
       reshape(range(0, count.value(), 1, DType::Int64) * product_of({plane}, DType::Int64), planes);
-  return {without_last(c, w, best),
-          without_last(c, w, cast(places, DType::Int64) + firsts)};
+  return {without_last(c, w, best), without_last(c, w, cast(places, DType::Int64) + firsts)};
 }
 Values avg_pooled(const Call& c) {
   const Windows w = windows_of(c, c.list("kernel_shape"));
@@ -222,8 +220,9 @@ Values avg_pooled(const Call& c) {
     }
     return {total / over_windows(c, inner, one, 0, add)};
   }
-  return {without_last(c, w, avg_pool(x, w.kernel, w.stride, w.padding(), c.flag("ceil_mode"),
-                                      !c.flag("count_include_pad")))};
+  return {without_last(c, w,
+                       avg_pool(x, w.kernel, w.stride, w.padding(), c.flag("ceil_mode"),
+                                !c.flag("count_include_pad")))};
 }
 List inner_axes(const Tensor& x) {
   List axes;
@@ -246,8 +245,8 @@ Values batch_normalise_training(const Call& c) {
   line[1] = x.dim(1).value();
   const std::vector<Dim> channel(line.begin(), line.end());
   const Tensor middle = mean(x, IntArgs(axes), false), spread = var(x, IntArgs(axes), false, false);
-  const Tensor scaled = (x - reshape(middle, channel)) *
-                        rsqrt(reshape(spread, channel) + c.number("epsilon", 1e-5));
+  const Tensor scaled =
+      (x - reshape(middle, channel)) * rsqrt(reshape(spread, channel) + c.number("epsilon", 1e-5));
   return {scaled * reshape(c.tensor(1), channel) + reshape(c.tensor(2), channel),
           c.tensor(3) * momentum + middle * (1 - momentum),
           c.tensor(4) * momentum + spread * (1 - momentum)};

@@ -26,11 +26,23 @@ Values reduce_mean(const Call& c) {
   return over_axes(
       c, [](const Tensor& x, const Axes& a, bool k) { return cast(mean(x, a, k), x.dtype()); });
 }
+// Of no elements it is the least number, or the largest.
+Tensor with_edge(const Tensor& x, const Axes& axes, double edge) {
+  if (!(x.numel() == Dim(0)) || !axes || is_integral(x.dtype())) return x;
+  std::vector<Dim> one(x.dims().begin(), x.dims().end());
+  for (const int64_t a : Ints(*axes)) one.at(static_cast<size_t>(a < 0 ? a + x.rank() : a)) = 1;
+  return full(one, edge, x.dtype());
+}
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 Values reduce_max(const Call& c) {
-  return over_axes(c, [](const Tensor& x, const Axes& a, bool k) { return max(x, a, k); });
+  return over_axes(c, [](const Tensor& x, const Axes& a, bool k) {
+    return max(with_edge(x, a, -kInfinity), a, k);
+  });
 }
 Values reduce_min(const Call& c) {
-  return over_axes(c, [](const Tensor& x, const Axes& a, bool k) { return min(x, a, k); });
+  return over_axes(c, [](const Tensor& x, const Axes& a, bool k) {
+    return min(with_edge(x, a, kInfinity), a, k);
+  });
 }
 Values reduce_prod(const Call& c) {
   Values made =
@@ -134,7 +146,8 @@ Values rms_normalise(const Call& c) {
                    c.number("epsilon", 1e-5))};
 }
 Values lp_normalise(const Call& c) {
-  return {normalize(c.tensor(0), static_cast<double>(c.integer("p", 2)), c.integer("axis", -1), 1e-30)};
+  return {
+      normalize(c.tensor(0), static_cast<double>(c.integer("p", 2)), c.integer("axis", -1), 1e-30)};
 }
 Values mean_variance(const Call& c) {
   const Tensor& x = c.tensor(0);

@@ -38,7 +38,7 @@ Target target_of(const Call& c) {
     const auto axis = static_cast<size_t>(axes[i] < 0 ? axes[i] + x.rank() : axes[i]);
     const double scale =
         static_cast<double>(wanted[i].value()) / static_cast<double>(x.dims()[axis].value());
-    common = i == 0                    ? scale
+    common = i == 0                   ? scale
              : policy == "not_larger" ? std::min(common, scale)
                                       : std::max(common, scale);
   }

@@ -30,8 +30,21 @@ Values scatter_elements(const Call& c) {
                          false)};
 }
 Values gather_items(const Call& c) {
-  if (c.integer("batch_dims", 0) != 0) c.refuse("it has batch_dims");
-  return {gather_nd(c.tensor(0), c.tensor(1))};
+  const int64_t batch = c.integer("batch_dims", 0);
+  if (batch == 0) return {gather_nd(c.tensor(0), c.tensor(1))};
+  // The numbers of the batch come before the indices.
+  const Tensor& index = c.tensor(1);
+  std::vector<Tensor> parts;
+  std::vector<Dim> one(index.dims().begin(), index.dims().end());
+  one.back() = 1;
+  for (int64_t i = 0; i < batch; ++i) {
+    std::vector<Dim> line(one.size(), 1);
+    line.at(static_cast<size_t>(i)) = index.dim(i);
+    const Tensor numbers = reshape(range(0, index.dim(i).value(), 1, index.dtype()), line);
+    parts.push_back(broadcast_to(numbers, one));
+  }
+  parts.push_back(index);
+  return {gather_nd(c.tensor(0), concat(parts, -1))};
 }
 
 Values top(const Call& c) {

@@ -79,7 +79,8 @@ Values mapped(const Call& c) {
     for (size_t k = 0; k < c.count(); ++k)
       inputs.push_back(c.item(k).sequence ? c.item(k).sequence->at(i) : c.item(k));
     const Values made = c.run_graph(c.graph("body"), inputs);
-    for (size_t k = 0; k < std::min(results.size(), made.size()); ++k) results[k].push_back(made[k]);
+    for (size_t k = 0; k < std::min(results.size(), made.size()); ++k)
+      results[k].push_back(made[k]);
   }
   Values all;
   for (Values& r : results) all.push_back(sequence_of(std::move(r)));

@@ -87,13 +87,16 @@ Values blackman(const Call& c) { return window(c, 0.42, 0.5, 0.08); }
 Values mel_weights(const Call& c) {
   const int64_t mels = c.integers(0).at(0), length = c.integers(1).at(0);
   const double rate = c.numbers(2).at(0), low = c.numbers(3).at(0), high = c.numbers(4).at(0);
-  if (mels < 1 || length < 1 || mels > 1 << 20 || length > 1 << 24) c.refuse("its sizes are impossible");
+  if (mels < 1 || length < 1 || mels > 1 << 20 || length > 1 << 24)
+    c.refuse("its sizes are impossible");
   const auto mel = [](double f) { return 2595 * std::log10(1 + f / 700); };
   const double step = (mel(high) - mel(low)) / static_cast<double>(mels + 2);
   std::vector<int64_t> corner;
   for (int64_t i = 0; i < mels + 2; ++i) {
-    const double hertz = 700 * (std::pow(10, (static_cast<double>(i) * step + mel(low)) / 2595) - 1);
-    corner.push_back(static_cast<int64_t>(std::floor(static_cast<double>(length + 1) * hertz / rate)));
+    const double hertz =
+        700 * (std::pow(10, (static_cast<double>(i) * step + mel(low)) / 2595) - 1);
+    corner.push_back(
+        static_cast<int64_t>(std::floor(static_cast<double>(length + 1) * hertz / rate)));
   }
   const int64_t bins = length / 2 + 1;
   std::vector<double> made(static_cast<size_t>(bins * mels));
@@ -120,8 +123,9 @@ int64_t seed_of(const Call& c) {
 }
 Tensor drawn(const Call& c, const Shape& shape, DType dtype, bool normal) {
   const Tensor made =
-      normal ? gaussian(shape, c.number("mean", 0), c.number("scale", 1), seed_of(c), DType::Float32)
-             : uniform(shape, DType::Float32, c.number("low", 0), c.number("high", 1), seed_of(c));
+      normal
+          ? gaussian(shape, c.number("mean", 0), c.number("scale", 1), seed_of(c), DType::Float32)
+          : uniform(shape, DType::Float32, c.number("low", 0), c.number("high", 1), seed_of(c));
   return cast(made, dtype);
 }
 template <bool normal>

@@ -23,8 +23,7 @@ Values adam(const Call& c) {
   const Update u = update_of(c, 2);
   const double alpha = c.number("alpha", 0.9), beta = c.number("beta", 0.999);
   const Tensor zero = zeros({}, DType::Float32);
-  const Tensor fixed =
-      u.rate * sqrt(1.0 - power(beta, u.step)) / (1.0 - power(alpha, u.step));
+  const Tensor fixed = u.rate * sqrt(1.0 - power(beta, u.step)) / (1.0 - power(alpha, u.step));
   const Tensor rate = where(greater_than(cast(u.step, DType::Float32), zero), fixed, u.rate);
   std::vector<Tensor> x, v, h;
   for (size_t i = 0; i < u.count; ++i) {

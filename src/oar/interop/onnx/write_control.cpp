@@ -25,8 +25,7 @@ struct Inner {
   }
   void output(size_t i) {
     const ValueId id = program.outputs[i];
-    graph->add_output(program.type_of(id), graph->name_of(id),
-                      graph->weights().fresh("result"));
+    graph->add_output(program.type_of(id), graph->name_of(id), graph->weights().fresh("result"));
   }
 };
 
@@ -86,14 +85,14 @@ void write_while(OpCall& c) {
   inner.write();
   Names next;
   for (const ValueId id : body.outputs) next.push_back(inner.graph->name_of(id));
-  const std::string goes_on =
-      inner.graph->aside([&] { return tested(*inner.graph, next); });
+  const std::string goes_on = inner.graph->aside([&] { return tested(*inner.graph, next); });
   inner.graph->add_output({DType::Bool, {}}, goes_on, g.weights().fresh("result"));
   for (size_t i = 0; i < next.size(); ++i)
     inner.graph->add_output(body.type_of(body.outputs[i]), next[i], g.weights().fresh("result"));
   Names inputs{"", begin};
   inputs.insert(inputs.end(), carried.begin(), carried.end());
-  const Names made = g.nodes("Loop", inputs, {{"body", std::shared_ptr<const GraphWriter>(inner.graph)}}, carried.size());
+  const Names made = g.nodes(
+      "Loop", inputs, {{"body", std::shared_ptr<const GraphWriter>(inner.graph)}}, carried.size());
   for (size_t i = 0; i < made.size(); ++i) c.give(i, made[i]);
 }
 bool leaves_no_trace(const OpCall& c) { return !c.flag("trace") && !c.has("random"); }
@@ -112,14 +111,14 @@ void write_scan(OpCall& c) {
   Names inputs = carried;
   inputs.insert(inputs.end(), sequences.begin(), sequences.end());
   const int64_t backwards = c.flag("reverse");
-  const Names made = c.graph().nodes(
-      "Scan", inputs,
-      {{"body", std::shared_ptr<const GraphWriter>(inner.graph)},
-       {"num_scan_inputs", static_cast<int64_t>(sequences.size())},
-       {"scan_input_directions", std::vector<int64_t>(sequences.size(), backwards)},
-       {"scan_output_directions",
-        std::vector<int64_t>(body.outputs.size() - carried.size(), backwards)}},
-      c.call.results.size());
+  const Names made =
+      c.graph().nodes("Scan", inputs,
+                      {{"body", std::shared_ptr<const GraphWriter>(inner.graph)},
+                       {"num_scan_inputs", static_cast<int64_t>(sequences.size())},
+                       {"scan_input_directions", std::vector<int64_t>(sequences.size(), backwards)},
+                       {"scan_output_directions",
+                        std::vector<int64_t>(body.outputs.size() - carried.size(), backwards)}},
+                      c.call.results.size());
   for (size_t i = 0; i < made.size(); ++i) c.give(i, made[i]);
 }
 bool has_sequences(const OpCall& c) { return leaves_no_trace(c) && !c.values("sequences").empty(); }

@@ -24,9 +24,7 @@ void write_silu(OpCall& c) {
 std::string clipped(OpCall& c, const std::string& low, const std::string& high) {
   return c.node("Clip", {c.in("x"), low, high});
 }
-void write_relu6(OpCall& c) {
-  c.give(0, clipped(c, c.number_like(0, "x"), c.number_like(6, "x")));
-}
+void write_relu6(OpCall& c) { c.give(0, clipped(c, c.number_like(0, "x"), c.number_like(6, "x"))); }
 void write_clip(OpCall& c) {
   const auto bound = [&](const char* name) {
     return c.given(name) ? c.number_like(c.number(name), "x") : std::string();
@@ -45,8 +43,8 @@ void write_celu(OpCall& c) {
   c.give(0, c.node("Celu", {c.in("x")}, {{"alpha", c.number("alpha")}}));
 }
 void write_selu(OpCall& c) {
-  c.give(0, c.node("Selu", {c.in("x")},
-                   {{"gamma", c.number("scale")}, {"alpha", c.number("alpha")}}));
+  c.give(0,
+         c.node("Selu", {c.in("x")}, {{"gamma", c.number("scale")}, {"alpha", c.number("alpha")}}));
 }
 void write_gelu(OpCall& c) {
   const std::string kind = c.flag("approximate") ? "tanh" : "none";
@@ -99,7 +97,8 @@ void write_scale(OpCall& c) {
   const std::string scale = c.number_like(c.number("scale"), "x"),
                     bias = c.number_like(c.number("bias"), "x");
   const bool after = c.flag("bias_after_scale");
-  const std::string first = after ? c.node("Mul", {c.in("x"), scale}) : c.node("Add", {c.in("x"), bias});
+  const std::string first =
+      after ? c.node("Mul", {c.in("x"), scale}) : c.node("Add", {c.in("x"), bias});
   c.give(0, after ? c.node("Add", {first, bias}) : c.node("Mul", {first, scale}));
 }
 bool keeps_dtype(const OpCall& c) { return c.type("x").dtype == c.result_type().dtype; }

@@ -43,11 +43,11 @@ void write_conv(OpCall& c) {
   for (int64_t i = 2; i < c.rank("weight"); ++i)
     kernel.push_back(c.type("weight").shape[static_cast<size_t>(i)].value());
   give_image(c, c.node("Conv", {image(c, "x"), c.in("weight"), c.in("bias")},
-                   {{"kernel_shape", kernel},
-                    {"strides", c.list("stride")},
-                    {"pads", pads_of(c)},
-                    {"dilations", c.list("dilation")},
-                    {"group", c.integer("groups")}}));
+                       {{"kernel_shape", kernel},
+                        {"strides", c.list("stride")},
+                        {"pads", pads_of(c)},
+                        {"dilations", c.list("dilation")},
+                        {"group", c.integer("groups")}}));
 }
 
 // How much longer the result is than what the pads leave: output_padding.
@@ -66,16 +66,17 @@ bool is_plain_transposed(const OpCall& c) {
   if (!is_plain_window(c)) return false;
   const List extra = extra_of(c), stride = c.list("stride"), dilation = c.list("dilation");
   for (size_t i = 0; i < extra.size(); ++i)
-    if (extra[i] < 0 || (extra[i] > 0 && extra[i] >= std::max(stride[i], dilation[i]))) return false;
+    if (extra[i] < 0 || (extra[i] > 0 && extra[i] >= std::max(stride[i], dilation[i])))
+      return false;
   return true;
 }
 void write_conv_transposed(OpCall& c) {
   give_image(c, c.node("ConvTranspose", {image(c, "grad"), c.in("weight")},
-                   {{"strides", c.list("stride")},
-                    {"pads", pads_of(c)},
-                    {"output_padding", extra_of(c)},
-                    {"dilations", c.list("dilation")},
-                    {"group", c.integer("groups")}}));
+                       {{"strides", c.list("stride")},
+                        {"pads", pads_of(c)},
+                        {"output_padding", extra_of(c)},
+                        {"dilations", c.list("dilation")},
+                        {"group", c.integer("groups")}}));
 }
 
 // A window that ceil_mode adds may begin in the padding, where ONNX drops it. At known sizes it is more padding instead.
@@ -92,26 +93,25 @@ Windows windows_of(const OpCall& c) {
     const Dim from = spatial(c, c.type("x").shape, i), to = spatial(c, c.result_type().shape, i);
     if (!from.is_known() || !to.is_known()) return w;
     const int64_t reach = (to.value() - 1) * stride[i] + kernel[i];
-    more[kernel.size() + i] =
-        std::max(more[kernel.size() + i], reach - from.value() - w.pads[i]);
+    more[kernel.size() + i] = std::max(more[kernel.size() + i], reach - from.value() - w.pads[i]);
   }
   return {more, false};
 }
 void write_max_pool(OpCall& c) {
   const Windows w = windows_of(c);
   give_image(c, c.node("MaxPool", {image(c, "x")},
-                   {{"kernel_shape", c.list("kernel_size")},
-                    {"strides", c.list("stride")},
-                    {"pads", w.pads},
-                    {"ceil_mode", int64_t{w.ceil}}}));
+                       {{"kernel_shape", c.list("kernel_size")},
+                        {"strides", c.list("stride")},
+                        {"pads", w.pads},
+                        {"ceil_mode", int64_t{w.ceil}}}));
 }
 void write_avg_pool(OpCall& c) {
   give_image(c, c.node("AveragePool", {image(c, "x")},
-                   {{"kernel_shape", c.list("kernel_size")},
-                    {"strides", c.list("stride")},
-                    {"pads", pads_of(c)},
-                    {"ceil_mode", int64_t{c.flag("ceil_mode")}},
-                    {"count_include_pad", int64_t{!c.flag("exclusive")}}}));
+                       {{"kernel_shape", c.list("kernel_size")},
+                        {"strides", c.list("stride")},
+                        {"pads", pads_of(c)},
+                        {"ceil_mode", int64_t{c.flag("ceil_mode")}},
+                        {"count_include_pad", int64_t{!c.flag("exclusive")}}}));
 }
 bool is_plain_mean(const OpCall& c) { return is_plain_window(c) && !c.given("divisor"); }
 
@@ -136,7 +136,7 @@ void write_adaptive(OpCall& c) {
   for (size_t i = 0; i < sizes.size(); ++i)
     kernel.push_back(spatial(c, c.type("x").shape, i).value() / sizes[i]);
   give_image(c, c.node(mean ? "AveragePool" : "MaxPool", {image(c, "x")},
-                   {{"kernel_shape", kernel}, {"strides", kernel}}));
+                       {{"kernel_shape", kernel}, {"strides", kernel}}));
 }
 
 void write_channel_affine(OpCall& c) {
@@ -168,7 +168,7 @@ void write_nearest(OpCall& c) {
                    {"nearest_mode", std::string("floor")}});
 }
 void write_resample(OpCall& c) {
-  const std::string origin = c.flag("align_corners")         ? "align_corners"
+  const std::string origin = c.flag("align_corners")        ? "align_corners"
                              : c.integer("align_mode") == 1 ? "asymmetric"
                                                             : "half_pixel";
   write_resize(c, {{"mode", c.text("mode")},
@@ -196,9 +196,8 @@ struct Cell {
   const char* op;
   List order;  // ONNX's gate i is Oar's gate order[i]
 };
-const Cell kCells[] = {{"lstm", "LSTM", {0, 3, 1, 2}},
-                       {"gru", "GRU", {1, 0, 2}},
-                       {"tanh", "RNN", {0}}};
+const Cell kCells[] = {
+    {"lstm", "LSTM", {0, 3, 1, 2}}, {"gru", "GRU", {1, 0, 2}}, {"tanh", "RNN", {0}}};
 const Cell& cell_of(const OpCall& c) {
   const std::string mode = c.text("mode");
   return *std::find_if(std::begin(kCells), std::end(kCells),
@@ -234,9 +233,10 @@ Projection projection_of(OpCall& c, const List& order) {
   if (made && made->op == &get_op("linear")) {
     const OpCall product(c.program, *made, &c.graph(), c.opset);
     if (product.rank("x") == 3)
-      return {product.in("x"),
-              reordered(c, c.node("Transpose", {product.in("weight")}, {{"perm", List{1, 0}}}), order),
-              product.has("bias") ? reordered(c, product.in("bias"), order) : ""};
+      return {
+          product.in("x"),
+          reordered(c, c.node("Transpose", {product.in("weight")}, {{"perm", List{1, 0}}}), order),
+          product.has("bias") ? reordered(c, product.in("bias"), order) : ""};
   }
   // The gates themselves, in ONNX's order: a product with a permutation.
   const auto size = static_cast<size_t>(width.value()), part = size / order.size();
@@ -258,7 +258,8 @@ void write_recurrent(OpCall& c) {
     return name.empty() ? name : c.node("Unsqueeze", {name, g.integers({0})});
   };
   const Projection in = projection_of(c, cell.order);
-  const std::string none = c.node("Expand", {c.number_like(0, "gates"), g.shape(Shape{c.type("gates").shape[2]})});
+  const std::string none =
+      c.node("Expand", {c.number_like(0, "gates"), g.shape(Shape{c.type("gates").shape[2]})});
   std::string bias;
   if (!in.bias.empty() || c.has("bias"))
     bias = c.node("Concat",
@@ -268,18 +269,19 @@ void write_recurrent(OpCall& c) {
   Attributes attributes{{"hidden_size", c.type("weight").shape[1].value()},
                         {"direction", std::string(c.flag("reverse") ? "reverse" : "forward")}};
   if (cell.mode == "gru") attributes.emplace_back("linear_before_reset", int64_t{1});
-  const Names made = g.nodes(cell.op,
-                                 {in.x, lifted(in.weight), lifted(reordered(c, c.in("weight"), cell.order)),
-                                  lifted(bias), "", lifted(c.in("hidden")), lifted(c.in("cell"))},
-                                 attributes, lstm ? 3 : 2);
+  const Names made =
+      g.nodes(cell.op,
+              {in.x, lifted(in.weight), lifted(reordered(c, c.in("weight"), cell.order)),
+               lifted(bias), "", lifted(c.in("hidden")), lifted(c.in("cell"))},
+              attributes, lstm ? 3 : 2);
   c.give(0, c.node("Squeeze", {made[0], g.integers({1})}));
   // Only the last cell exists; uses_last_cell has seen that nothing reads another one.
   if (lstm) c.give(1, made[2]);
   if (!lstm) c.give(1, c.node("Expand", {c.number_like(0, "gates"), g.integers({0})}));
 }
 bool is_plain_recurrent(const OpCall& c) {
-  return c.text("mode") != "relu" && !c.has("projection") && !c.has("length") && c.type("gates").shape[2].is_known() &&
-         c.type("weight").shape[1].is_known();
+  return c.text("mode") != "relu" && !c.has("projection") && !c.has("length") &&
+         c.type("gates").shape[2].is_known() && c.type("weight").shape[1].is_known();
 }
 
 constexpr OpWriter kWriters[] = {

@@ -44,11 +44,11 @@ void write_reduction(OpCall& c) {
 // Whether any or all elements are true: the largest or smallest as a number.
 template <bool all>
 void write_truth(OpCall& c) {
-  const std::string truth = c.type("x").dtype == DType::Bool
-                                ? c.in("x")
-                                : cast_node(c, c.in("x"), DType::Bool);
-  const std::string made = reduced(c, all ? "ReduceMin" : "ReduceMax",
-                                   cast_node(c, truth, DType::Int32), axes_of(c), c.flag("keepdim"));
+  const std::string truth =
+      c.type("x").dtype == DType::Bool ? c.in("x") : cast_node(c, c.in("x"), DType::Bool);
+  const std::string made =
+      reduced(c, all ? "ReduceMin" : "ReduceMax", cast_node(c, truth, DType::Int32), axes_of(c),
+              c.flag("keepdim"));
   c.give(0, cast_node(c, made, DType::Bool));
 }
 template <bool largest>
@@ -76,7 +76,8 @@ void write_softmax(OpCall& c) {
 void write_cumsum(OpCall& c) {
   const std::string axis = c.graph().number(static_cast<double>(c.integer("axis")), DType::Int64);
   c.give(0, c.node("CumSum", {c.in("x"), axis},
-                   {{"exclusive", int64_t{c.flag("exclusive")}}, {"reverse", int64_t{c.flag("reverse")}}}));
+                   {{"exclusive", int64_t{c.flag("exclusive")}},
+                    {"reverse", int64_t{c.flag("reverse")}}}));
 }
 
 std::string turned(OpCall& c, std::string_view name, bool turn) {
@@ -88,8 +89,8 @@ std::string turned(OpCall& c, std::string_view name, bool turn) {
   return c.node("Transpose", {c.in(name)}, {{"perm", perm}});
 }
 void write_matmul(OpCall& c) {
-  c.give(0, c.node("MatMul", {turned(c, "x", c.flag("transpose_x")),
-                              turned(c, "y", c.flag("transpose_y"))}));
+  c.give(0, c.node("MatMul",
+                   {turned(c, "x", c.flag("transpose_x")), turned(c, "y", c.flag("transpose_y"))}));
 }
 void write_linear(OpCall& c) {
   if (c.rank("x") == 2 && c.rank("weight") == 2 && c.has("bias"))
@@ -114,11 +115,10 @@ void write_layer_norm(OpCall& c) {
     return c.node("Reshape", {c.in(name), g.shape(row)});
   };
   const std::string weight =
-      c.has("weight") ? as_row("weight")
-                      : c.node("Expand", {c.number_like(1, "x"), g.shape(row)});
-  const Names made = g.nodes("LayerNormalization",
-                             {c.in("x"), weight, c.has("bias") ? as_row("bias") : ""},
-                             {{"axis", axis}, {"epsilon", c.number("epsilon")}}, 3);
+      c.has("weight") ? as_row("weight") : c.node("Expand", {c.number_like(1, "x"), g.shape(row)});
+  const Names made =
+      g.nodes("LayerNormalization", {c.in("x"), weight, c.has("bias") ? as_row("bias") : ""},
+              {{"axis", axis}, {"epsilon", c.number("epsilon")}}, 3);
   c.give(0, made[0]);
   // The statistics have one element per row; ONNX keeps the axes.
   for (const size_t i : {1, 2})
@@ -131,8 +131,7 @@ void write_group_norm(OpCall& c) {
   const Shape& shape = c.type("x").shape;
   const int64_t groups = c.integer("groups") == 0 ? shape[1].value() : c.integer("groups");
   GraphWriter& g = c.graph();
-  const std::string grouped =
-      c.node("Reshape", {c.in("x"), g.integers({0, groups, -1})});
+  const std::string grouped = c.node("Reshape", {c.in("x"), g.integers({0, groups, -1})});
   const auto all = [&](double v) {
     return g.constant(Tensor::from_vector(std::vector<double>(static_cast<size_t>(groups), v),
                                           Shape{groups}, c.type("x").dtype));
@@ -143,8 +142,7 @@ void write_group_norm(OpCall& c) {
   std::vector<int64_t> channel(shape.size(), 1);
   channel[1] = -1;
   const std::string line = g.integers(channel);
-  if (c.has("weight"))
-    made = c.node("Mul", {made, c.node("Reshape", {c.in("weight"), line})});
+  if (c.has("weight")) made = c.node("Mul", {made, c.node("Reshape", {c.in("weight"), line})});
   if (c.has("bias")) made = c.node("Add", {made, c.node("Reshape", {c.in("bias"), line})});
   c.give(0, made);
 }
@@ -153,16 +151,16 @@ bool knows_channels(const OpCall& c) {
 }
 
 void write_topk(OpCall& c) {
-  const Names made = c.graph().nodes(
-      "TopK", {c.in("x"), c.graph().size(Dim::from_word(c.integer("k")))},
-      {{"axis", c.integer("axis")}, {"largest", int64_t{c.flag("largest")}}}, 2);
+  const Names made =
+      c.graph().nodes("TopK", {c.in("x"), c.graph().size(Dim::from_word(c.integer("k")))},
+                      {{"axis", c.integer("axis")}, {"largest", int64_t{c.flag("largest")}}}, 2);
   for (const size_t i : {0, 1}) c.give(i, made[i]);
 }
 void write_sort(OpCall& c) {
   const Dim size = c.type("x").shape[static_cast<size_t>(c.axis("axis", "x"))];
-  const Names made = c.graph().nodes(
-      "TopK", {c.in("x"), c.graph().size(size)},
-      {{"axis", c.integer("axis")}, {"largest", int64_t{c.flag("descending")}}}, 2);
+  const Names made =
+      c.graph().nodes("TopK", {c.in("x"), c.graph().size(size)},
+                      {{"axis", c.integer("axis")}, {"largest", int64_t{c.flag("descending")}}}, 2);
   for (const size_t i : {0, 1}) c.give(i, made[i]);
 }
 

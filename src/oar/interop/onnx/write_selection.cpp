@@ -123,9 +123,9 @@ void write_masked_select(OpCall& c) {
   const bool fits = c.type("x").shape == c.type("mask").shape;
   const std::string mask =
       fits ? c.in("mask") : c.node("Expand", {c.in("mask"), g.shape(c.type("x").shape)});
-  c.give(0, c.node("Compress", {c.node("Reshape", {c.in("x"), line}),
-                                c.node("Reshape", {mask, line})},
-                   {{"axis", int64_t{0}}}));
+  c.give(0,
+         c.node("Compress", {c.node("Reshape", {c.in("x"), line}), c.node("Reshape", {mask, line})},
+                {{"axis", int64_t{0}}}));
 }
 bool has_same_rank(const OpCall& c) { return c.rank("x") >= c.rank("mask"); }
 void write_one_hot(OpCall& c) {
@@ -133,7 +133,8 @@ void write_one_hot(OpCall& c) {
   const DType dtype = c.result_type().dtype;
   const std::string both =
       g.constant(Tensor::from_vector(std::vector<double>{0, 1}, Shape{2}, dtype));
-  c.give(0, c.node("OneHot", {as_int64(c, "x"), g.size(Dim::from_word(c.integer("num_classes"))), both},
+  c.give(0, c.node("OneHot",
+                   {as_int64(c, "x"), g.size(Dim::from_word(c.integer("num_classes"))), both},
                    {{"axis", int64_t{-1}}}));
 }
 

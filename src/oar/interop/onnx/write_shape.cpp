@@ -43,8 +43,8 @@ void write_split(OpCall& c) {
   std::vector<Dim> parts;
   for (size_t i = 0; i < c.call.results.size(); ++i)
     parts.push_back(c.result_type(i).shape[static_cast<size_t>(axis)]);
-  const Names made = c.graph().nodes("Split", {c.in("x"), c.graph().shape(parts)}, {{"axis", axis}},
-                                     parts.size());
+  const Names made =
+      c.graph().nodes("Split", {c.in("x"), c.graph().shape(parts)}, {{"axis", axis}}, parts.size());
   for (size_t i = 0; i < made.size(); ++i) c.give(i, made[i]);
 }
 
@@ -181,7 +181,8 @@ void write_diagonal(OpCall& c) {
   perm.insert(perm.end(), {a, b});
   const Dim columns = c.type("x").shape[static_cast<size_t>(b)];
   const int64_t offset = c.integer("offset");
-  const Dim first = offset >= 0 ? Dim(offset) : columns * -offset, count = c.result_type().shape[static_cast<size_t>(rank) - 2];
+  const Dim first = offset >= 0 ? Dim(offset) : columns * -offset,
+            count = c.result_type().shape[static_cast<size_t>(rank) - 2];
   GraphWriter& g = c.graph();
   const std::string turned = c.node("Transpose", {c.in("x")}, {{"perm", perm}});
   std::vector<int64_t> lines(static_cast<size_t>(rank) - 2, 0);
