@@ -8,7 +8,7 @@ namespace {
 
 using List = std::vector<int64_t>;
 
-// (before, after) for each axis as ONNX's befores and then its afters.
+// (before, after) for each axis as ONNX has them: all starts, then all ends.
 List pads_of(const OpCall& c) {
   const List both = c.list("padding");
   List pads;

@@ -124,7 +124,7 @@ void write_tile(OpCall& c) {
   c.give(0, c.node("Tile", {x, g.shape(times)}));
 }
 
-// (before, after) for each axis, as ONNX's befores and then its afters.
+// (before, after) for each axis, as ONNX has them: all starts, then all ends.
 std::string pads_of(OpCall& c) {
   const std::vector<Dim> both = c.sizes("paddings");
   std::vector<Dim> pads;
