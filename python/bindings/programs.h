@@ -12,7 +12,7 @@ namespace oar::python {
 
 // A new `_C.Program`, ready to run.
 PyObject* wrap_program(Program program);
-// The program of a `_C.Program`; borrowed.
+// The program of a `_C.Program`; borrowed. Another object is a TypeError.
 const Program& native_program(PyObject* object);
 // What a `_C.TrainedProgram` holds; borrowed.
 const TrainedProgram& trained_program_of(PyObject* object);

@@ -26,7 +26,7 @@ from oar.static.io import serialized
 from oar.static.oar_model import OarBuilder
 from oar.static.program import written_elsewhere
 
-__all__ = ["INFO_FORMAT", "INFO_VERSION", "save"]
+__all__ = ["INFO_FORMAT", "INFO_VERSION", "evaluating", "method_of", "save"]
 
 INFO_FORMAT, INFO_VERSION = "oar layer", 1
 _OPTIONS = {
@@ -174,7 +174,7 @@ def _methods_of(layer: Layer, input_spec: Any, options: dict[str, Any]) -> dict[
 
 
 @contextmanager
-def _evaluating(layers: list[Layer]) -> Iterator[bool]:
+def evaluating(layers: list[Layer]) -> Iterator[bool]:
     """Layers for inference within the block. Gives whether one of them was for training."""
     modes = [(one, one.training) for layer in layers for one in layer.sublayers(include_self=True)]
     for one, _ in modes:
@@ -219,7 +219,7 @@ class _Captured(NamedTuple):
 def _captured(method: _Method, layers: list[Layer], output_spec: Any, keys: dict[int, str]) -> _Captured:
     kept = _chosen(method, output_spec)
     with written_elsewhere():
-        with _evaluating(layers) as training:
+        with evaluating(layers) as training:
             program = method.captured(kept)
         trained = method.captured(kept) if training else None
     names = [str(spec.name) for spec in method.inputs]
@@ -235,6 +235,16 @@ def _state_entries(states: dict[str, Tensor], keys: dict[int, str], buffers: set
 
 def _write_to(content: bytes, out: BinaryIO) -> None:
     out.write(content)
+
+
+def method_of(layer: Any, input_spec: Any) -> tuple[list[Layer], _Method]:
+    """The forward of a layer, or a function, with its inputs; and the layers it belongs to."""
+    if isinstance(layer, Layer):
+        forward = layer.forward
+        return [layer], _Method(getattr(forward, "_call", forward), _spec_of(forward, input_spec))
+    owner = getattr(layer, "_instance", getattr(layer, "__self__", None))
+    layers = [owner] if isinstance(owner, Layer) else []
+    return layers, _Method(getattr(layer, "_call", layer), _spec_of(layer, input_spec))
 
 
 def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> None:
@@ -276,9 +286,8 @@ def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> None:
     if isinstance(layer, Layer):
         layers, methods = [layer], _methods_of(layer, input_spec, configs)
     elif isinstance(layer, StaticFunction) or inspect.isfunction(layer) or inspect.ismethod(layer):
-        owner = getattr(layer, "_instance", getattr(layer, "__self__", None))
-        layers = [owner] if isinstance(owner, Layer) else []
-        methods = {"forward": _Method(getattr(layer, "_call", layer), _spec_of(layer, input_spec))}
+        layers, method = method_of(layer, input_spec)
+        methods = {"forward": method}
     else:
         raise TypeError(f"[jit.save] layer should be a Layer or a function, but received {type(layer).__name__}.")
     write = _write_oar if is_oar_path(prefix) else _write_files

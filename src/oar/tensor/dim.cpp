@@ -10,6 +10,7 @@
 #include "oar/base/error.h"
 #include "oar/base/fork_mutex.h"
 #include "oar/tensor/dim_assume.h"
+#include "oar/tensor/dim_terms.h"
 
 namespace oar {
 
@@ -499,6 +500,37 @@ std::string Dim::str() const {
     text += term;
   }
   return text;
+}
+
+std::vector<DimTerm> terms_of(Dim d) {
+  if (d.is_known()) return {{d.value(), {}}};
+  DimTable& t = DimTable::get();
+  std::lock_guard lock(t.mutex);
+  const auto kind_of = [](DimTable::Op op) {
+    switch (op) {
+      case DimTable::Op::Div:
+        return DimFactor::Quotient;
+      case DimTable::Op::Mod:
+        return DimFactor::Remainder;
+      case DimTable::Op::Min:
+        return DimFactor::Least;
+      case DimTable::Op::Max:
+        return DimFactor::Most;
+      default:
+        return DimFactor::Symbol;
+    }
+  };
+  std::vector<DimTerm> terms;
+  for (const auto& [product, coefficient] : DimTable::Sum(t.node(d.word()).sum)) {
+    DimTerm term{coefficient, {}};
+    for (const int id : product) {
+      const DimTable::Atom& a = t.atoms[static_cast<size_t>(id)];
+      term.factors.push_back({kind_of(a.op), t.intern({{DimTable::Product{id}, 1}}), a.name,
+                              Dim::from_word(a.left), Dim::from_word(a.right)});
+    }
+    terms.push_back(std::move(term));
+  }
+  return terms;
 }
 
 DimAssumptions::DimAssumptions() : outer_(t_assumptions) { t_assumptions = this; }

@@ -73,6 +73,9 @@ class Expansion {
   enum class For : uint8_t { Run, Deployment };
   Expansion(Program& program, PassContext& context, For use = For::Run)
       : program_(program), context_(context), deployed_(use == For::Deployment) {}
+  // … or someone who knows the calls that `stays` accepts.
+  Expansion(Program& program, PassContext& context, const Stays& stays)
+      : program_(program), context_(context), deployed_(true), stays_(&stays) {}
 
   bool run() {
     for (const ProgramValue& value : program_.values) {
@@ -93,6 +96,7 @@ class Expansion {
 
  private:
   void add(Instruction call);
+  bool may_stay(const Instruction& call);
   bool has_kernel(const Instruction& call);
   void lay_out_view(const Instruction& call);
   void add_parts(const Instruction& call, const Program& parts);
@@ -115,6 +119,7 @@ class Expansion {
   Program& program_;
   PassContext& context_;
   const bool deployed_;
+  const Stays* stays_ = nullptr;
   std::vector<Tensor> layouts_;  // by value
   std::vector<Instruction> calls_;
   std::unordered_map<ValueId, ValueId> same_;  // results of calls that were expanded
@@ -147,14 +152,18 @@ void Expansion::lay_out_view(const Instruction& call) {
         layout_of(*spec, layouts_[static_cast<size_t>(base)]);
 }
 
+bool Expansion::may_stay(const Instruction& call) {
+  if (stays_) return (*stays_)(program_, call);
+  const bool sized_by_data =
+      call.op->has(Trait::DataDependent) && !(deployed_ && call.op->kernels(Device{}.type).empty());
+  return call.op->def().view || sized_by_data || has_kernel(call);
+}
+
 void Expansion::add(Instruction call) {
   for (Operand& operand : call.operands)
     for (ValueId& id : operand.ids) id = resolved(id);
-  const bool is_view = static_cast<bool>(call.op->def().view);
-  if (is_view) lay_out_view(call);
-  const bool sized_by_data =
-      call.op->has(Trait::DataDependent) && !(deployed_ && call.op->kernels(Device{}.type).empty());
-  if (!is_view && !sized_by_data && !has_kernel(call)) {
+  if (call.op->def().view) lay_out_view(call);
+  if (!may_stay(call)) {
     const std::optional<Program> parts = parts_of(program_, call, context_.target.device);
     if (parts) return add_parts(call, *parts);
   }
@@ -190,16 +199,20 @@ void Expansion::add_parts(const Instruction& call, const Program& parts) {
 bool expand(Program& program, PassContext& context) { return Expansion(program, context).run(); }
 
 namespace {
-void expand_for_deployment(Program& program, ProgramKind kind) {
+// For the runtime library, or until calls stay.
+void expand_all(Program& program, ProgramKind kind, const Stays* stays) {
   for (Instruction& call : program.body.instructions)
-    replace_regions(call, [](const Region& region) -> ClosurePtr {
+    replace_regions(call, [&](const Region& region) -> ClosurePtr {
       Program inner = region.program();
-      expand_for_deployment(inner, ProgramKind::Region);
+      expand_all(inner, ProgramKind::Region, stays);
       return make_intrusive<const Region>(std::move(inner));
     });
   PassContext context(program);
   context.kind = kind;
-  Expansion(program, context, Expansion::For::Deployment).run();
+  if (stays)
+    Expansion(program, context, *stays).run();
+  else
+    Expansion(program, context, Expansion::For::Deployment).run();
   if (kind == ProgramKind::Region)
     program.gather_symbols();
   else
@@ -211,9 +224,18 @@ Program for_deployment(const Program& program) {
   const FreshLayers fresh;
   const LaunchNow now;
   Program copy = program;
-  expand_for_deployment(copy, ProgramKind::Whole);
+  expand_all(copy, ProgramKind::Whole, nullptr);
   optimise(copy);
   check_verified(copy, ErrorKind::Internal, format("the program {} for deployment", copy.name));
+  return copy;
+}
+
+Program expanded_until(const Program& program, const Stays& stays) {
+  const FreshLayers fresh;
+  const LaunchNow now;
+  Program copy = program;
+  expand_all(copy, ProgramKind::Whole, &stays);
+  optimise(copy);
   return copy;
 }
 

@@ -5,8 +5,19 @@
 namespace oar::onnx {
 
 const Item& Call::item(size_t i) const {
-  if (!has(i)) refuse(format("its input {} is missing", i));
+  if (!has_item(i)) refuse(format("its input {} is missing", i));
   return inputs_[i];
+}
+
+const Values& Call::sequence(size_t i) const {
+  if (!item(i).sequence) refuse(format("its input {} is no sequence", i));
+  return *item(i).sequence;
+}
+
+const Graph& Call::graph(std::string_view name) const {
+  const Attribute* a = node.find(name);
+  if (!a || a->graphs.empty()) refuse(format("it has no {}", name));
+  return a->graphs[0];
 }
 
 std::vector<Tensor> Call::tensors() const {
@@ -77,7 +88,9 @@ void Call::refuse(std::string_view why) const {
 const Converter* find_converter(std::string_view domain, std::string_view op) {
   for (const auto table :
        {elementwise_converters(), shape_converters(), reduction_converters(), network_converters(),
-        recurrent_converters(), resize_converters(), selection_converters()})
+        recurrent_converters(), resize_converters(), selection_converters(), control_converters(),
+        sequence_converters(), attention_converters(), signal_converters(), detection_converters(),
+        training_converters(), contrib_converters()})
     for (const Converter& c : table)
       if (c.op == op && c.domain == domain) return &c;
   return nullptr;

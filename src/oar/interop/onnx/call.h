@@ -4,6 +4,8 @@
 //   constexpr Converter kConverters[] = {{"Gemm", gemm}, …};
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +23,9 @@ struct Item {
   bool known = false;
   std::optional<std::vector<Dim>> sizes;
   std::optional<std::vector<double>> numbers;  // the content of a known tensor of few elements
+  // A sequence: its elements are known, one by one. An optional without an element is a sequence of none.
+  std::shared_ptr<const std::vector<Item>> sequence;
+  bool is_none = false;
 
   // Tensors that an attribute or a shape could be.
   static constexpr int64_t kFew = 4096;
@@ -31,16 +36,38 @@ struct Item {
 };
 using Values = std::vector<Item>;
 
+// Runs a graph inside a node on values: those of the outer graphs are visible to it.
+struct Surroundings {
+  std::function<Values(const Graph&, const Values& inputs)> run_graph;
+  // Records the calls of a function in the program.
+  std::function<Values(const std::function<Values()>&)> captured;
+  // A constant.
+  std::function<Item(const Tensor&)> known;
+};
+
 class Call {
  public:
-  Call(const Node& node, int64_t opset, std::vector<Item> inputs)
-      : node(node), opset(opset), inputs_(std::move(inputs)) {}
+  Call(const Node& node, int64_t opset, std::vector<Item> inputs, const Surroundings& around)
+      : node(node), opset(opset), around_(around), inputs_(std::move(inputs)) {}
 
   const Node& node;
   const int64_t opset;
+  // For nodes with graphs.
+  Values run_graph(const Graph& graph, const Values& inputs) const {
+    return around_.run_graph(graph, inputs);
+  }
+  Values captured(const std::function<Values()>& body) const { return around_.captured(body); }
+  Item known(int64_t number) const { return around_.known(Tensor::scalar(number, DType::Int64)); }
+  Item known(bool truth) const {
+    return around_.known(Tensor::scalar(int64_t{truth}, DType::Bool));
+  }
+  // The graph that is an attribute.
+  const Graph& graph(std::string_view name) const;
 
   size_t count() const { return inputs_.size(); }
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i].tensor.defined(); }
+  bool has_item(size_t i) const { return has(i) || (i < inputs_.size() && inputs_[i].sequence); }
+  const Values& sequence(size_t i) const;
   const Item& item(size_t i) const;
   const Tensor& tensor(size_t i) const { return item(i).tensor; }
   // An undefined tensor if it is left out.
@@ -69,6 +96,7 @@ class Call {
   [[noreturn]] void refuse(std::string_view why) const;
 
  private:
+  const Surroundings& around_;
   std::vector<Item> inputs_;
 };
 
@@ -86,6 +114,13 @@ std::span<const Converter> network_converters();
 std::span<const Converter> recurrent_converters();
 std::span<const Converter> resize_converters();
 std::span<const Converter> selection_converters();
+std::span<const Converter> control_converters();
+std::span<const Converter> sequence_converters();
+std::span<const Converter> attention_converters();
+std::span<const Converter> signal_converters();
+std::span<const Converter> detection_converters();
+std::span<const Converter> training_converters();
+std::span<const Converter> contrib_converters();
 // Null if no table has the operator.
 const Converter* find_converter(std::string_view domain, std::string_view op);
 

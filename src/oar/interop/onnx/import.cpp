@@ -1,31 +1,36 @@
 #include "oar/interop/onnx/import.h"
 
+#include <algorithm>
 #include <set>
 
 #include "oar/autograd/node.h"
 #include "oar/base/error.h"
+#include "oar/base/scope_guard.h"
 #include "oar/base/string_util.h"
 #include "oar/compiler/capture/capture.h"
 #include "oar/interop/onnx/call.h"
 #include "oar/interop/onnx/parsed.h"
 #include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/shape.h"
+#include "oar/runtime/region_runs.h"
 
 namespace oar::onnx {
 namespace {
 
-void collect_unknown(const Graph& graph, std::set<std::string>& unknown) {
-  for (const Node& node : graph.nodes) {
-    if (!find_converter(node.domain, node.op))
+void collect_unknown(const ModelFile& model, const std::vector<Node>& nodes,
+                     std::set<std::string>& unknown) {
+  for (const Node& node : nodes) {
+    if (!model.find_function(node.domain, node.op) && !find_converter(node.domain, node.op))
       unknown.insert(node.domain.empty() ? node.op : node.domain + "::" + node.op);
     for (const Attribute& a : node.attributes)
-      for (const Graph& inner : a.graphs) collect_unknown(inner, unknown);
+      for (const Graph& inner : a.graphs) collect_unknown(model, inner.nodes, unknown);
   }
 }
 
-void check_converters(const Graph& graph) {
+void check_converters(const ModelFile& model) {
   std::set<std::string> unknown;
-  collect_unknown(graph, unknown);
+  collect_unknown(model, model.graph.nodes, unknown);
+  for (const Function& f : model.functions) collect_unknown(model, f.nodes, unknown);
   user_check(unknown.empty(), ErrorKind::Unsupported,
              "the model has operators that Oar cannot import yet: {}.",
              join(std::vector<std::string>(unknown.begin(), unknown.end()), ", "));
@@ -40,14 +45,15 @@ class Importer {
 
   Imported run() {
     Imported imported;
+    scopes_.emplace_back();
     for (const auto& [name, tensor] : model_.graph.initializers) add_constant(name, tensor);
     for (const Port& port : model_.graph.inputs) {
       if (const auto given = expected_.constant.find(port.name);
           given != expected_.constant.end()) {
-        values_.erase(port.name);
+        scopes_[0].erase(port.name);
         add_constant(port.name, given->second);
       }
-      if (values_.contains(port.name)) continue;  // an initializer that a caller could replace
+      if (scopes_[0].contains(port.name)) continue;  // an initializer that a caller could replace
       imported.inputs.push_back(port.name);
       add_input(port);
     }
@@ -55,9 +61,12 @@ class Importer {
     std::vector<Tensor> outputs;
     for (const Port& port : model_.graph.outputs) {
       imported.outputs.push_back(port.name);
-      outputs.push_back(value(port.name, "an output of the model").tensor);
+      const Item& made = value(port.name, "an output of the model");
+      user_check(made.tensor.defined(), ErrorKind::Unsupported,
+                 "the output '{}' is a sequence or an optional.", port.name);
+      outputs.push_back(made.tensor);
     }
-    values_.clear();  // only the program may keep what the nodes computed
+    scopes_.clear();  // only the program may keep what the nodes computed
     imported.program = capture_.finish(std::move(outputs));
     return imported;
   }
@@ -106,23 +115,98 @@ class Importer {
   }
 
   void add_node(const Node& node) {
-    const auto opset = model_.opsets.find(node.domain);
     std::vector<Item> inputs;
     bool known = true;
     for (const std::string& name : node.inputs) {
       inputs.push_back(name.empty() ? Item() : value(name, node.str()));
-      known &= name.empty() || inputs.back().known;
+      known &= name.empty() || is_known(inputs.back());
     }
-    const Call call(node, opset == model_.opsets.end() ? 1 : opset->second, std::move(inputs));
-    Values results = known ? convert(call) : capture(call);
+    if (const Function* f = model_.find_function(node.domain, node.op))
+      return define_results(node, run_function(*f, node, std::move(inputs)));
+    const auto opset = opsets_->find(node.domain);
+    const bool has_graphs = std::any_of(node.attributes.begin(), node.attributes.end(),
+                                        [](const Attribute& a) { return !a.graphs.empty(); });
+    const Call call(node, opset == opsets_->end() ? 1 : opset->second, std::move(inputs), around_);
+    if (has_graphs) return define_results(node, convert(call));  // its nodes decide by themselves
+    Values results = known ? compute(call) : capture(call);
+    for (Item& item : results) {
+      if (item.sequence || item.is_none || item.known) continue;
+      known&& item.tensor.defined() ? make_known(item) : settle(item);
+    }
+    define_results(node, std::move(results));
+  }
+
+  static bool is_known(const Item& item) {
+    if (!item.sequence) return item.known;
+    return std::all_of(item.sequence->begin(), item.sequence->end(), is_known);
+  }
+
+  void define_results(const Node& node, Values results) {
     user_check(results.size() >= used_outputs(node), ErrorKind::Unsupported,
                "the node {} has {} outputs, of which Oar computes {}.", node.str(),
                node.outputs.size(), results.size());
-    for (size_t i = 0; i < std::min(results.size(), node.outputs.size()); ++i) {
-      if (node.outputs[i].empty()) continue;
-      known ? make_known(results[i]) : settle(results[i]);
-      define(node.outputs[i], std::move(results[i]));
+    for (size_t i = 0; i < std::min(results.size(), node.outputs.size()); ++i)
+      if (!node.outputs[i].empty()) define(node.outputs[i], std::move(results[i]));
+  }
+
+  // A graph of a node sees the values around it.
+  Values run_graph(const Graph& graph, const Values& given) {
+    user_check(scopes_.size() < kDeepest, ErrorKind::InvalidArgument,
+               "graphs are nested too deep.");
+    scopes_.emplace_back();
+    const ScopeGuard leave([this] { scopes_.pop_back(); });
+    user_check(given.size() <= graph.inputs.size(), ErrorKind::InvalidArgument,
+               "the graph '{}' takes {} inputs and is given {}.", graph.name, graph.inputs.size(),
+               given.size());
+    for (const auto& [name, tensor] : graph.initializers) add_constant(name, tensor);
+    for (size_t i = 0; i < given.size(); ++i) {
+      scopes_.back().erase(graph.inputs[i].name);
+      define(graph.inputs[i].name, given[i]);
     }
+    for (const Node& node : graph.nodes) add_node(node);
+    Values results;
+    for (const Port& port : graph.outputs)
+      results.push_back(value(port.name, "an output of the graph"));
+    return results;
+  }
+
+  // The nodes of a function see its inputs only, and the attributes of the call.
+  Values run_function(const Function& f, const Node& call, std::vector<Item> inputs) {
+    user_check(functions_++ < kDeepest, ErrorKind::InvalidArgument, "functions call each other.");
+    std::vector<Scope> outer = std::exchange(scopes_, std::vector<Scope>(1));
+    const auto* opsets = std::exchange(opsets_, &f.opsets);
+    const ScopeGuard leave([&] {
+      scopes_ = std::move(outer);
+      opsets_ = opsets;
+      --functions_;
+    });
+    for (size_t i = 0; i < f.inputs.size(); ++i)
+      define(f.inputs[i], i < inputs.size() ? std::move(inputs[i]) : Item());
+    for (const Node& node : f.nodes) {
+      Node bound = node;
+      bind_attributes(bound, f, call);
+      add_node(bound);
+    }
+    Values results;
+    for (const std::string& name : f.outputs)
+      results.push_back(value(name, "an output of the function " + f.name));
+    return results;
+  }
+
+  static void bind_attributes(Node& node, const Function& f, const Node& call) {
+    std::erase_if(node.attributes, [&](Attribute& a) {
+      for (Graph& inner : a.graphs)
+        for (Node& one : inner.nodes) bind_attributes(one, f, call);
+      if (a.refers_to.empty()) return false;
+      const Attribute* given = call.find(a.refers_to);
+      for (const Attribute& d : f.defaults)
+        if (!given && d.name == a.refers_to) given = &d;
+      if (!given) return true;  // left out
+      const std::string name = a.name;
+      a = *given;
+      a.name = name;
+      return false;
+    });
   }
 
   static size_t used_outputs(const Node& node) {
@@ -142,14 +226,25 @@ class Importer {
     }
   }
 
+  // Inside a region the calls belong to its capture.
   Values capture(const Call& call) {
+    return captured([&] { return convert(call); });
+  }
+  Values captured(const std::function<Values()>& body) {
+    if (Capture::current()) return body();
     const Capture::Scope scope(capture_);
+    return body();
+  }
+  // On plain tensors, also while a region is captured.
+  static Values compute(const Call& call) {
+    const FreshLayers fresh;
     return convert(call);
   }
 
   // Sizes that turn out to be numbers are a constant.
   static void settle(Item& item) {
-    if (!item.sizes) return;
+    if (!item.sizes || !item.tensor.defined()) return;
+    const FreshLayers fresh;
     std::vector<int64_t> numbers;
     for (const Dim d : *item.sizes) {
       if (d.is_symbolic()) return;
@@ -162,6 +257,7 @@ class Importer {
 
   // The content is read here, outside of the capture.
   static void make_known(Item& item) {
+    const FreshLayers fresh;
     item.known = true;
     item.sizes.reset();
     const Tensor& t = item.tensor;
@@ -170,27 +266,42 @@ class Importer {
     item.numbers = cast(line, DType::Float64).to_vector<double>();
     if (!is_integral(t.dtype())) return;
     item.sizes.emplace();
-    for (const int64_t v : cast(line, DType::Int64).to_vector<int64_t>()) item.sizes->push_back(v);
+    // Numbers further below zero would read as open sizes; "before the first element" is all they say.
+    constexpr int64_t kLowest = -(int64_t{1} << 62) + 1;
+    for (const int64_t v : cast(line, DType::Int64).to_vector<int64_t>())
+      item.sizes->push_back(std::max(v, kLowest));
   }
 
   const Item& value(const std::string& name, const std::string& reader) {
-    const auto found = values_.find(name);
-    user_check(
-        found != values_.end(), ErrorKind::InvalidArgument,
+    for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
+      if (const auto found = scope->find(name); found != scope->end()) return found->second;
+    fail(
+        ErrorKind::InvalidArgument,
         "{} reads '{}', which nothing before it computes: the graph is not in order, or has a cycle.",
         reader, name);
-    return found->second;
   }
 
   void define(const std::string& name, Item item) {
-    user_check(values_.emplace(name, std::move(item)).second, ErrorKind::InvalidArgument,
+    user_check(scopes_.back().emplace(name, std::move(item)).second, ErrorKind::InvalidArgument,
                "the value '{}' is computed twice.", name);
   }
 
+  using Scope = std::map<std::string, Item>;
+  static constexpr size_t kDeepest = 64;
   const ModelFile& model_;
   const Expected& expected_;
   Capture capture_;
-  std::map<std::string, Item> values_;
+  const std::map<std::string, int64_t>* opsets_ = &model_.opsets;
+  std::vector<Scope> scopes_;  // the innermost graph last
+  size_t functions_ = 0;       // that are being run
+  const Surroundings around_{
+      [this](const Graph& graph, const Values& given) { return run_graph(graph, given); },
+      [this](const std::function<Values()>& body) { return captured(body); },
+      [](const Tensor& t) {
+        Item item(t);
+        make_known(item);
+        return item;
+      }};
   std::map<std::string, Dim> symbols_;
 };
 
@@ -198,7 +309,7 @@ class Importer {
 
 Imported import_parsed(const ModelFile& model, const Expected& expected) {
   refuse_nested_capture();
-  check_converters(model.graph);
+  check_converters(model);
   return Importer(model, expected).run();
 }
 

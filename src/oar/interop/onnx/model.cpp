@@ -25,7 +25,9 @@ constexpr Number kDTypes[] = {
     {12, DType::UInt32},     {13, DType::UInt64},   {14, DType::Complex64},
     {15, DType::Complex128}, {16, DType::BFloat16}, {17, DType::Float8E4M3FN},
     {19, DType::Float8E5M2}, {21, DType::UInt4},    {22, DType::Int4},
+    {4, DType::Int32},  // uint16, which Oar does not have
 };
+constexpr int64_t kUInt16 = 4;
 constexpr const char* kOthers[] = {"undefined", "", "", "", "uint16", "", "", "", "string"};
 
 // The content of a TensorProto before it becomes a tensor: one of several fields has it.
@@ -190,7 +192,20 @@ size_t fields_of(DType dtype, const Stored& s) {
   }
 }
 
+Tensor tensor_of(const Stored& s, const std::string& folder);
+
+// Elements of 16 bits as wider ones.
+Tensor uint16_of(const Stored& s, const std::string& folder) {
+  Stored narrow = s;
+  narrow.type = 5;  // int16: the same bytes
+  const Tensor bits = tensor_of(narrow, folder), wide = Tensor::empty(bits.shape(), DType::Int32);
+  const auto* from = static_cast<const uint16_t*>(bits->data);
+  std::copy(from, from + bits.numel().value(), wide.data<int32_t>());
+  return wide;
+}
+
 Tensor tensor_of(const Stored& s, const std::string& folder) {
+  if (s.type == kUInt16) return uint16_of(s, folder);
   const DType dtype = dtype_of(s.type);
   Shape shape;
   for (const int64_t size : s.sizes) shape.push_back(size);
@@ -282,6 +297,9 @@ Attribute parse_attribute(std::string_view message, const std::string& folder, i
       case 9:
         a.texts.push_back(r.text());
         break;
+      case 21:
+        a.refers_to = r.text();
+        break;
       default:
         break;
     }
@@ -349,7 +367,55 @@ Graph parse_graph(std::string_view message, const std::string& folder, int depth
   return graph;
 }
 
+void parse_opset(std::string_view message, std::map<std::string, int64_t>& opsets) {
+  std::string domain;
+  int64_t version = 0;
+  for (ProtoReader set(message); set.next();) {
+    if (set.field() == 1) domain = set.text();
+    if (set.field() == 2) version = set.integer();
+  }
+  opsets[domain == "ai.onnx" ? "" : domain] = version;
+}
+
+Function parse_function(std::string_view message, const std::string& folder) {
+  Function f;
+  for (ProtoReader r(message); r.next();) {
+    switch (r.field()) {
+      case 1:
+        f.name = r.text();
+        break;
+      case 4:
+        f.inputs.push_back(r.text());
+        break;
+      case 5:
+        f.outputs.push_back(r.text());
+        break;
+      case 7:
+        f.nodes.push_back(parse_node(r.bytes(), folder, 0));
+        break;
+      case 9:
+        parse_opset(r.bytes(), f.opsets);
+        break;
+      case 10:
+        f.domain = r.text();
+        break;
+      case 11:
+        f.defaults.push_back(parse_attribute(r.bytes(), folder, 0));
+        break;
+      default:
+        break;
+    }
+  }
+  return f;
+}
+
 }  // namespace
+
+const Function* ModelFile::find_function(std::string_view domain, std::string_view op) const {
+  for (const Function& f : functions)
+    if (f.name == op && f.domain == domain) return &f;
+  return nullptr;
+}
 
 const Attribute* Node::find(std::string_view attribute) const {
   const auto found = std::find_if(attributes.begin(), attributes.end(),
@@ -368,6 +434,12 @@ DType dtype_of(int64_t number) {
   const bool named = number >= 0 && number < static_cast<int64_t>(std::size(kOthers));
   fail(ErrorKind::Unsupported, "the model has a tensor of dtype {} ({}), which Oar does not have.",
        number, named ? kOthers[number] : "unknown");
+}
+
+int64_t number_of(DType dtype) {
+  for (const Number& n : kDTypes)
+    if (n.dtype == dtype) return n.number;
+  fail(ErrorKind::Unsupported, "ONNX has no tensors of dtype {}.", name_of(dtype));
 }
 
 Tensor parse_tensor(std::string_view message, const std::string& folder) {
@@ -389,16 +461,12 @@ ModelFile parse_model(std::string_view file, const std::string& folder) {
         model.graph = parse_graph(r.bytes(), folder, 0);
         has_graph = true;
         break;
-      case 8: {
-        std::string domain;
-        int64_t version = 0;
-        for (ProtoReader set(r.bytes()); set.next();) {
-          if (set.field() == 1) domain = set.text();
-          if (set.field() == 2) version = set.integer();
-        }
-        model.opsets[domain == "ai.onnx" ? "" : domain] = version;
+      case 8:
+        parse_opset(r.bytes(), model.opsets);
         break;
-      }
+      case 25:
+        model.functions.push_back(parse_function(r.bytes(), folder));
+        break;
       default:
         break;
     }

@@ -24,6 +24,7 @@ struct Attribute {
   std::vector<std::string> texts;
   Tensor tensor;
   std::vector<Graph> graphs;
+  std::string refers_to;  // in a function: the attribute of the call that it is
 };
 
 struct Node {
@@ -55,11 +56,23 @@ struct Graph {
   std::vector<Port> inputs, outputs;
 };
 
+// An operator that the file defines by nodes.
+struct Function {
+  std::string name, domain;
+  std::vector<std::string> inputs, outputs;
+  std::vector<Node> nodes;
+  std::vector<Attribute> defaults;
+  std::map<std::string, int64_t> opsets;
+};
+
 struct ModelFile {
   int64_t ir_version = 0;
   std::string producer;
   std::map<std::string, int64_t> opsets;  // by domain; "" is ONNX's own
   Graph graph;
+  std::vector<Function> functions;
+
+  const Function* find_function(std::string_view domain, std::string_view op) const;
 };
 
 // `folder` is where external data is looked for; it never leaves that folder.
@@ -68,5 +81,7 @@ ModelFile parse_model(std::string_view file, const std::string& folder);
 Tensor parse_tensor(std::string_view message, const std::string& folder = ".");
 // The dtype of ONNX's number, or an error that names it.
 DType dtype_of(int64_t number);
+// … and back.
+int64_t number_of(DType dtype);
 
 }  // namespace oar::onnx

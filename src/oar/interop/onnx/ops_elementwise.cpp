@@ -21,7 +21,8 @@ template <Tensor (*op)(const Tensor&, const Tensor&)>
 Tensor widened(const Tensor& x, const Tensor& y) {
   const DType dtype = x.dtype();
   if (dtype != DType::UInt32 && dtype != DType::UInt64) return op(x, y);
-  return cast(op(cast(x, DType::Int64), cast(y, DType::Int64)), dtype);
+  const Tensor made = op(cast(x, DType::Int64), cast(y, DType::Int64));
+  return made.dtype() == DType::Bool ? made : cast(made, dtype);
 }
 
 // Sum, Mean, Max, Min of any number of tensors.
@@ -55,7 +56,8 @@ Tensor quotient(const Tensor& x, const Tensor& y) {
   if (!is_integral(x.dtype())) return divide(x, y);
   const Tensor down = floor_divide(x, y), rest = x - down * y;
   const Tensor zero = zeros_like(x);
-  const Tensor up = logical_and(not_equal(rest, zero), less_than(x * y, zero));
+  const Tensor up =
+      logical_and(not_equal(rest, zero), logical_xor(less_than(x, zero), less_than(y, zero)));
   return down + cast(up, x.dtype());
 }
 
@@ -81,6 +83,7 @@ Values cast_to(const Call& c) {
   return {result};
 }
 
+Values bit_cast(const Call& c) { return {bitcast(c.tensor(0), dtype_of(c.integer("to", 1)))}; }
 Values cast_like(const Call& c) { return {cast(c.tensor(0), c.tensor(1).dtype())}; }
 
 Values clip_to(const Call& c) {
@@ -182,21 +185,21 @@ constexpr Converter kConverters[] = {
     {"Tanh", unary<tanh>},
     {"HardSwish", unary<hardswish>},
     {"Mish", unary<mish>},
-    {"Add", arithmetic<add, plus>},
-    {"Sub", arithmetic<subtract, minus>},
-    {"Mul", arithmetic<multiply, times>},
-    {"Div", arithmetic<quotient, over>},
+    {"Add", arithmetic<widened<add>, plus>},
+    {"Sub", arithmetic<widened<subtract>, minus>},
+    {"Mul", arithmetic<widened<multiply>, times>},
+    {"Div", arithmetic<widened<quotient>, over>},
     {"And", binary<logical_and>},
     {"Or", binary<logical_or>},
     {"Xor", binary<logical_xor>},
-    {"BitwiseAnd", binary<bitwise_and>},
-    {"BitwiseOr", binary<bitwise_or>},
-    {"BitwiseXor", binary<bitwise_xor>},
-    {"Equal", binary<equal>},
-    {"Less", binary<less_than>},
-    {"LessOrEqual", binary<less_equal>},
-    {"Greater", binary<greater_than>},
-    {"GreaterOrEqual", binary<greater_equal>},
+    {"BitwiseAnd", binary<widened<bitwise_and>>},
+    {"BitwiseOr", binary<widened<bitwise_or>>},
+    {"BitwiseXor", binary<widened<bitwise_xor>>},
+    {"Equal", binary<widened<equal>>},
+    {"Less", binary<widened<less_than>>},
+    {"LessOrEqual", binary<widened<less_equal>>},
+    {"Greater", binary<widened<greater_than>>},
+    {"GreaterOrEqual", binary<widened<greater_equal>>},
     {"Sum", variadic<add>},
     {"Max", variadic<widened<maximum>>},
     {"Min", variadic<widened<minimum>>},
@@ -205,6 +208,7 @@ constexpr Converter kConverters[] = {
     {"Pow", power},
     {"Cast", cast_to},
     {"CastLike", cast_like},
+    {"BitCast", bit_cast},
     {"Clip", clip_to},
     {"LeakyRelu", leaky},
     {"Elu", elu_of},

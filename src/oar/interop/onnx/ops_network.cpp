@@ -114,15 +114,84 @@ Values convolve_transposed(const Call& c) {
   return {pad_constant(made - bias, grown, 0.0) + bias};
 }
 
+// Positions of the windows along an axis. ceil_mode adds one that begins before the end.
+int64_t positions(const Call& c, const Windows& w, size_t i) {
+  const int64_t size = c.tensor(0).dim(static_cast<int64_t>(i) + 2).value();
+  const int64_t before = w.before[i].value(), all = size + before + w.after[i].value();
+  const int64_t reach = (w.kernel[i] - 1) * w.dilation[i] + 1, free = all - reach;
+  if (free < 0) c.refuse("a window is larger than the image");
+  if (!c.flag("ceil_mode")) return free / w.stride[i] + 1;
+  const int64_t count = (free + w.stride[i] - 1) / w.stride[i] + 1;
+  return (count - 1) * w.stride[i] >= size + before ? count - 1 : count;
+}
+
+// A function of the elements of each window, one element after the other: for windows that Oar's own ops do not have.
+template <class Fold>
+Tensor over_windows(const Call& c, const Windows& w, const Tensor& x, double outside, Fold fold) {
+  const size_t axes = w.kernel.size();
+  List pads(4), counts, spatial;
+  int64_t elements = 1;
+  for (size_t i = 0; i < axes; ++i) {
+    counts.push_back(positions(c, w, i));
+    spatial.push_back(static_cast<int64_t>(i) + 2);
+    const int64_t reach = (counts[i] - 1) * w.stride[i] + (w.kernel[i] - 1) * w.dilation[i] + 1;
+    const int64_t before = w.before[i].value();
+    const int64_t have = x.dim(spatial[i]).value() + before;
+    pads.insert(pads.end(), {before, std::max<int64_t>(reach - have, 0)});
+    elements *= w.kernel[i];
+  }
+  if (elements > 4096) c.refuse("its windows have more than 4096 elements");
+  const Tensor padded = pad_constant(x, pads, outside);
+  Tensor made;
+  for (int64_t k = 0; k < elements; ++k) {
+    List starts(axes), ends(axes);
+    int64_t rest = k;
+    for (size_t i = axes; i-- > 0;) {
+      starts[i] = (rest % w.kernel[i]) * w.dilation[i];
+      ends[i] = starts[i] + (counts[i] - 1) * w.stride[i] + 1;
+      rest /= w.kernel[i];
+    }
+    const Tensor part = strided_slice(padded, spatial, starts, ends, w.stride);
+    made = made.defined() ? fold(made, part) : part;
+  }
+  return made;
+}
+bool is_dilated(const Windows& w) {
+  return std::any_of(w.dilation.begin(), w.dilation.end(), [](int64_t d) { return d != 1; });
+}
+// What ceil_mode added in the padding alone is cut off.
+Tensor without_last(const Call& c, const Windows& w, const Tensor& made) {
+  if (!c.flag("ceil_mode") || !c.tensor(0).shape().is_known()) return made;
+  List axes, starts, ends;
+  for (size_t i = 0; i < w.kernel.size(); ++i) {
+    axes.push_back(static_cast<int64_t>(i) + 2);
+    starts.push_back(0);
+    ends.push_back(positions(c, w, i));
+  }
+  return slice(made, axes, starts, ends);
+}
+Values lp_pooled(const Call& c) {
+  const Windows w = windows_of(c, c.list("kernel_shape"));
+  const double p = static_cast<double>(c.integer("p", 2));
+  const Tensor& x = c.tensor(0);
+  const Tensor powers = pow(abs(x), full({}, p, x.dtype()));
+  return {pow(over_windows(c, w, powers, 0, add), full({}, 1 / p, x.dtype()))};
+}
 Values max_pooled(const Call& c) {
   const Windows w = windows_of(c, c.list("kernel_shape"));
   const Tensor& x = c.tensor(0);
-  for (const int64_t d : w.dilation)
-    if (d != 1) c.refuse("its windows are dilated");
+  if (is_dilated(w)) {
+    if (c.node.outputs.size() > 1) c.refuse("its windows are dilated, and it gives their places");
+    const bool small = is_integral(x.dtype());
+    const double least = !small                      ? -std::numeric_limits<double>::infinity()
+                         : x.dtype() == DType::UInt8 ? 0
+                                                     : -128;
+    return {over_windows(c, w, x, least, maximum)};
+  }
   if (c.integer("storage_order", 0) != 0 && c.node.outputs.size() > 1)
     c.refuse("its indices are in column order");
   const auto [best, places] = max_pool(x, w.kernel, w.stride, w.padding(), c.flag("ceil_mode"));
-  if (c.node.outputs.size() < 2) return {best};
+  if (c.node.outputs.size() < 2) return {without_last(c, w, best)};
   // ONNX counts the elements of the whole tensor, Oar those of one plane.
   Dim plane = 1;
   for (int64_t i = 2; i < x.rank(); ++i) plane = plane * x.dim(i);
@@ -132,14 +201,28 @@ Values max_pooled(const Call& c) {
   const Dim count = x.dim(0) * x.dim(1);
   const Tensor firsts =
       reshape(range(0, count.value(), 1, DType::Int64) * product_of({plane}, DType::Int64), planes);
-  return {best, cast(places, DType::Int64) + firsts};
+  return {without_last(c, w, best), without_last(c, w, cast(places, DType::Int64) + firsts)};
 }
 Values avg_pooled(const Call& c) {
   const Windows w = windows_of(c, c.list("kernel_shape"));
-  for (const int64_t d : w.dilation)
-    if (d != 1) c.refuse("its windows are dilated");
-  return {avg_pool(c.tensor(0), w.kernel, w.stride, w.padding(), c.flag("ceil_mode"),
-                   !c.flag("count_include_pad"))};
+  const Tensor& x = c.tensor(0);
+  if (is_dilated(w)) {
+    const bool counts_pads = c.flag("count_include_pad");
+    const Tensor total = over_windows(c, w, x, 0, add);
+    Windows inner = w;
+    Tensor one = ones_like(x);
+    if (counts_pads) {  // the padding counts, what ceil_mode adds beyond it does not
+      List pads(4);
+      for (size_t i = 0; i < w.kernel.size(); ++i)
+        pads.insert(pads.end(), {w.before[i].value(), w.after[i].value()});
+      one = pad_constant(one, pads, 1.0);
+      inner.before.assign(w.kernel.size(), 0);
+    }
+    return {total / over_windows(c, inner, one, 0, add)};
+  }
+  return {without_last(c, w,
+                       avg_pool(x, w.kernel, w.stride, w.padding(), c.flag("ceil_mode"),
+                                !c.flag("count_include_pad")))};
 }
 List inner_axes(const Tensor& x) {
   List axes;
@@ -153,8 +236,23 @@ Values global_max(const Call& c) {
   return {max(c.tensor(0), IntArgs(inner_axes(c.tensor(0))), true)};
 }
 
+// By the statistics of the batch, and the running ones after it.
+Values batch_normalise_training(const Call& c) {
+  const Tensor& x = c.tensor(0);
+  const double momentum = c.number("momentum", 0.9);
+  List axes{0}, line(static_cast<size_t>(x.rank()), 1);
+  for (int64_t i = 2; i < x.rank(); ++i) axes.push_back(i);
+  line[1] = x.dim(1).value();
+  const std::vector<Dim> channel(line.begin(), line.end());
+  const Tensor middle = mean(x, IntArgs(axes), false), spread = var(x, IntArgs(axes), false, false);
+  const Tensor scaled =
+      (x - reshape(middle, channel)) * rsqrt(reshape(spread, channel) + c.number("epsilon", 1e-5));
+  return {scaled * reshape(c.tensor(1), channel) + reshape(c.tensor(2), channel),
+          c.tensor(3) * momentum + middle * (1 - momentum),
+          c.tensor(4) * momentum + spread * (1 - momentum)};
+}
 Values batch_normalise(const Call& c) {
-  if (c.flag("training_mode")) c.refuse("it is in training mode");
+  if (c.flag("training_mode")) return batch_normalise_training(c);
   return {batch_norm(c.tensor(0), c.tensor(3), c.tensor(4), c.tensor(1), c.tensor(2), false, 0.9,
                      c.number("epsilon", 1e-5))};
 }
@@ -184,6 +282,7 @@ constexpr Converter kConverters[] = {
     {"ConvTranspose", convolve_transposed},
     {"MaxPool", max_pooled},
     {"AveragePool", avg_pooled},
+    {"LpPool", lp_pooled},
     {"GlobalAveragePool", global_avg},
     {"GlobalMaxPool", global_max},
     {"BatchNormalization", batch_normalise},

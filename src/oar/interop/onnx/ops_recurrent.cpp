@@ -1,4 +1,5 @@
 // Recurrent layers.
+#include "oar/compiler/capture/control_flow.h"
 #include "oar/interop/onnx/call.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/gen/all.h"
@@ -22,6 +23,36 @@ struct Cell {
   List order;
 };
 
+// Step by step, for cells that Oar's own op does not have. Gates are in Oar's order.
+std::pair<Tensor, Tensor> with_peepholes(const Tensor& gates, const Tensor& weight,
+                                         const Tensor& hidden, const Tensor& cell,
+                                         const Tensor& peepholes, bool backwards) {
+  const std::vector<Tensor> p = chunk(peepholes, 3, 0);  // of i, o, f
+  const auto step = [&](const std::vector<Tensor>& v) -> std::vector<Tensor> {
+    const std::vector<Tensor> g = chunk(v[2] + matmul(v[0], weight, false, true), 4, -1);
+    const Tensor i = sigmoid(g[0] + p[0] * v[1]), f = sigmoid(g[1] + p[2] * v[1]);
+    const Tensor now = f * v[1] + i * tanh(g[2]);
+    const Tensor h = sigmoid(g[3] + p[1] * now) * tanh(now);
+    return {h, now, h, now};
+  };
+  const std::vector<Tensor> made = scan(step, {hidden, cell}, {gates}, backwards);
+  return {made[2], made[3]};
+}
+Tensor reset_first(const Tensor& gates, const Tensor& weight, const Tensor& hidden,
+                   const Tensor& bias, bool backwards) {
+  const std::vector<Tensor> w = chunk(weight, 3, 0);  // r, z, h
+  const Tensor all = bias.defined() ? gates + bias : gates;
+  const auto step = [&](const std::vector<Tensor>& v) -> std::vector<Tensor> {
+    const std::vector<Tensor> g = chunk(v[1], 3, -1);
+    const Tensor r = sigmoid(g[0] + matmul(v[0], w[0], false, true));
+    const Tensor z = sigmoid(g[1] + matmul(v[0], w[1], false, true));
+    const Tensor candidate = tanh(g[2] + matmul(r * v[0], w[2], false, true));
+    const Tensor h = (1.0 - z) * candidate + z * v[0];
+    return {h, h};
+  };
+  return scan(step, {hidden}, {all}, backwards)[1];
+}
+
 Values recurrent_layer(const Call& c, const Cell& cell) {
   for (const char* unusual : {"activations", "clip", "activation_alpha"})
     if (c.given(unusual)) {
@@ -33,11 +64,8 @@ Values recurrent_layer(const Call& c, const Cell& cell) {
                                                               "Sigmoid", "Tanh", "Tanh"};
       if (!usual) c.refuse(format("it has {}", unusual));
     }
-  if (c.has(7)) c.refuse("it has peepholes");
-  if (c.has(4)) c.refuse("its sequences have different lengths");
   const bool lstm = cell.gates == 4;
-  if (cell.gates == 3 && !c.flag("linear_before_reset"))
-    c.refuse("its reset gate acts before the product");
+  if (c.has(4)) c.refuse("its sequences have different lengths");
   Tensor x = c.tensor(0);  // [steps, batch, features]
   const bool batch_first = c.flag("layout");
   if (batch_first) x = transpose(x, {1, 0, 2});
@@ -64,12 +92,21 @@ Values recurrent_layer(const Call& c, const Cell& cell) {
     if (in_bias.defined()) gates = gates + in_bias;
     const Tensor first_cell = lstm ? start(6) : Tensor{};
     const bool backwards = direction == "reverse" || d == 1;
-    const auto [states, cells] =
-        recurrent(gates, r, start(5), first_cell, own_bias, {}, {}, cell.mode, backwards);
-    const int64_t end = backwards ? 0 : x.dim(0).value() - 1;
+    const bool resets_first = cell.gates == 3 && !c.flag("linear_before_reset");
+    Tensor states, cells;
+    if (lstm && c.has(7))
+      std::tie(states, cells) = with_peepholes(own_bias.defined() ? gates + own_bias : gates, r,
+                                               start(5), first_cell, of(7, 0), backwards);
+    else if (resets_first)
+      states = reset_first(gates, r, start(5), own_bias, backwards);
+    else
+      std::tie(states, cells) =
+          recurrent(gates, r, start(5), first_cell, own_bias, {}, {}, cell.mode, backwards);
+    const int64_t first = backwards ? 0 : -1;
+    const int64_t behind = backwards ? 1 : std::numeric_limits<int64_t>::max();
     all.push_back(states);
-    last_states.push_back(squeeze(slice(states, {0}, {end}, {end + 1}), IntArgs({0})));
-    if (lstm) last_cells.push_back(squeeze(slice(cells, {0}, {end}, {end + 1}), IntArgs({0})));
+    last_states.push_back(squeeze(slice(states, {0}, {first}, {behind}), IntArgs({0})));
+    if (lstm) last_cells.push_back(squeeze(slice(cells, {0}, {first}, {behind}), IntArgs({0})));
   }
   const int64_t at = batch_first ? 1 : 0;
   Tensor states = stack(all, 1);  // [steps, directions, batch, hidden]

@@ -26,11 +26,23 @@ Values reduce_mean(const Call& c) {
   return over_axes(
       c, [](const Tensor& x, const Axes& a, bool k) { return cast(mean(x, a, k), x.dtype()); });
 }
+// Of no elements it is the least number, or the largest.
+Tensor with_edge(const Tensor& x, const Axes& axes, double edge) {
+  if (!(x.numel() == Dim(0)) || !axes || is_integral(x.dtype())) return x;
+  std::vector<Dim> one(x.dims().begin(), x.dims().end());
+  for (const int64_t a : Ints(*axes)) one.at(static_cast<size_t>(a < 0 ? a + x.rank() : a)) = 1;
+  return full(one, edge, x.dtype());
+}
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 Values reduce_max(const Call& c) {
-  return over_axes(c, [](const Tensor& x, const Axes& a, bool k) { return max(x, a, k); });
+  return over_axes(c, [](const Tensor& x, const Axes& a, bool k) {
+    return max(with_edge(x, a, -kInfinity), a, k);
+  });
 }
 Values reduce_min(const Call& c) {
-  return over_axes(c, [](const Tensor& x, const Axes& a, bool k) { return min(x, a, k); });
+  return over_axes(c, [](const Tensor& x, const Axes& a, bool k) {
+    return min(with_edge(x, a, kInfinity), a, k);
+  });
 }
 Values reduce_prod(const Call& c) {
   Values made =
@@ -96,6 +108,14 @@ Values cumulative_sum(const Call& c) {
   return {cumsum_along(c.tensor(0), axis, c.flag("exclusive"), c.flag("reverse"))};
 }
 
+Values cumulative_product(const Call& c) {
+  const int64_t axis = c.integers(1).at(0);
+  const bool back = c.flag("reverse");
+  const Tensor& x = c.tensor(0);
+  const Tensor made = cumprod_along(back ? flip(x, {axis}) : x, axis, c.flag("exclusive"));
+  return {back ? flip(made, {axis}) : made};
+}
+
 Values multiply_matrices(const Call& c) { return {matmul(c.tensor(0), c.tensor(1))}; }
 Values gemm(const Call& c) {
   Tensor made = matmul(c.tensor(0), c.tensor(1), c.flag("transA"), c.flag("transB"));
@@ -126,7 +146,8 @@ Values rms_normalise(const Call& c) {
                    c.number("epsilon", 1e-5))};
 }
 Values lp_normalise(const Call& c) {
-  return {normalize(c.tensor(0), static_cast<double>(c.integer("p", 2)), c.integer("axis", -1), 0)};
+  return {
+      normalize(c.tensor(0), static_cast<double>(c.integer("p", 2)), c.integer("axis", -1), 1e-30)};
 }
 Values mean_variance(const Call& c) {
   const Tensor& x = c.tensor(0);
@@ -175,6 +196,7 @@ constexpr Converter kConverters[] = {
     {"LogSoftmax", soft<log_softmax>},
     {"Hardmax", hard_max},
     {"CumSum", cumulative_sum},
+    {"CumProd", cumulative_product},
     {"MatMul", multiply_matrices},
     {"Gemm", gemm},
     {"Einsum", einsum_of},

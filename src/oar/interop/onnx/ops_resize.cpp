@@ -32,14 +32,24 @@ Target target_of(const Call& c) {
   const std::vector<Dim> wanted = sized ? c.sizes(3) : std::vector<Dim>{};
   if ((sized ? wanted.size() : given.size()) != axes.size())
     c.refuse("scales or sizes do not fit the axes");
-  if (c.text("keep_aspect_ratio_policy", "stretch") != "stretch")
-    c.refuse("it keeps the aspect ratio");
+  const std::string policy = c.text("keep_aspect_ratio_policy", "stretch");
+  double common = 0;  // the scale of all axes, where they share one
+  for (size_t i = 0; sized && policy != "stretch" && i < axes.size(); ++i) {
+    const auto axis = static_cast<size_t>(axes[i] < 0 ? axes[i] + x.rank() : axes[i]);
+    const double scale =
+        static_cast<double>(wanted[i].value()) / static_cast<double>(x.dims()[axis].value());
+    common = i == 0                   ? scale
+             : policy == "not_larger" ? std::min(common, scale)
+                                      : std::max(common, scale);
+  }
   for (size_t i = 0; i < axes.size(); ++i) {
     const auto axis = static_cast<size_t>(axes[i] < 0 ? axes[i] + x.rank() : axes[i]);
     const Dim size = x.dims()[axis];
     if (sized) {
-      t.sizes[axis] = wanted[i];
-      t.scales[axis] = 0;  // follows from the sizes
+      t.sizes[axis] = common == 0 ? wanted[i]
+                                  : Dim(static_cast<int64_t>(std::floor(
+                                        common * static_cast<double>(size.value()) + 0.5)));
+      t.scales[axis] = common;  // 0: follows from the sizes
     } else {
       const double scale = given[i];
       t.scales[axis] = scale;
@@ -101,7 +111,11 @@ std::vector<double> places_of(const Call& c, const std::string& origin, int64_t 
     }
     if (!region.empty()) {
       const auto half = region.size() / 2, a = static_cast<size_t>(axis);
-      const double first = region.at(a), last = region.at(half + a),
+      const List given = c.opset >= 18 ? c.list("axes") : List{};
+      size_t at_region = a;
+      for (size_t i = 0; i < given.size(); ++i)
+        if (given[i] == axis || given[i] + c.tensor(0).rank() == axis) at_region = i;
+      const double first = region.at(at_region), last = region.at(half + at_region),
                    most = static_cast<double>(from - 1);
       place = to == 1 ? 0.5 * (first + last) * most
                       : first * most + at * (last - first) * most / static_cast<double>(to - 1);

@@ -30,8 +30,21 @@ Values scatter_elements(const Call& c) {
                          false)};
 }
 Values gather_items(const Call& c) {
-  if (c.integer("batch_dims", 0) != 0) c.refuse("it has batch_dims");
-  return {gather_nd(c.tensor(0), c.tensor(1))};
+  const int64_t batch = c.integer("batch_dims", 0);
+  if (batch == 0) return {gather_nd(c.tensor(0), c.tensor(1))};
+  // The numbers of the batch come before the indices.
+  const Tensor& index = c.tensor(1);
+  std::vector<Tensor> parts;
+  std::vector<Dim> one(index.dims().begin(), index.dims().end());
+  one.back() = 1;
+  for (int64_t i = 0; i < batch; ++i) {
+    std::vector<Dim> line(one.size(), 1);
+    line.at(static_cast<size_t>(i)) = index.dim(i);
+    const Tensor numbers = reshape(range(0, index.dim(i).value(), 1, index.dtype()), line);
+    parts.push_back(broadcast_to(numbers, one));
+  }
+  parts.push_back(index);
+  return {gather_nd(c.tensor(0), concat(parts, -1))};
 }
 
 Values top(const Call& c) {
@@ -64,7 +77,20 @@ Values scatter_items(const Call& c) {
         from_start(squeeze(slice(index, {-1}, {i}, {i + 1}), IntArgs({-1})), x.dim(i)));
   const std::string how = c.text("reduction", "none");
   if (how == "none" || how == "add") return {index_put(x, indices, updates, how == "add")};
-  c.refuse(format("its reduction is {}", how));
+  // Rows of the indexed axes as one, and the place of each update among them.
+  Dim rows = 1, rest = 1;
+  Tensor place;
+  for (int64_t i = 0; i < depth; ++i) {
+    const Tensor& index_of = indices[static_cast<size_t>(i)];
+    place = place.defined() ? place * x.dim(i).value() + index_of : index_of;
+    rows = rows * x.dim(i);
+  }
+  for (int64_t i = depth; i < x.rank(); ++i) rest = rest * x.dim(i);
+  const Tensor values = reshape(updates, {place.numel(), rest});
+  const Tensor at = broadcast_to(reshape(place, {-1, 1}), values.shape());
+  const std::string reduce = how == "max" ? "amax" : how == "min" ? "amin" : "mul";
+  return {reshape(put_along_axis(reshape(x, {rows, rest}), at, values, 0, reduce, true, false),
+                  x.shape())};
 }
 Values compressed(const Call& c) {
   Tensor x = c.tensor(0);
@@ -221,7 +247,34 @@ Values integer_product(const Call& c) {
   return {matmul(without(a, 2, true), without(b, 3, false))};
 }
 
+// ONNX's places count the elements of the whole result.
+Values unpooled(const Call& c) {
+  const Tensor& x = c.tensor(0);
+  const auto axes = static_cast<size_t>(x.rank()) - 2;
+  const std::vector<int64_t> kernel = c.list("kernel_shape"), ones(axes, 1),
+                             stride = c.list("strides", ones),
+                             pads = c.list("pads", std::vector<int64_t>(2 * axes, 0));
+  if (kernel.size() != axes || stride.size() != axes || pads.size() != 2 * axes)
+    c.refuse("strides and pads do not fit the kernel");
+  std::vector<Dim> own{x.dim(0), x.dim(1)};
+  for (size_t i = 0; i < axes; ++i)
+    own.push_back((x.dim(static_cast<int64_t>(i) + 2) - 1) * stride[i] + kernel[i] - pads[i] -
+                  pads[axes + i]);
+  const std::vector<Dim> wanted = c.has(2) ? c.sizes(2) : own;
+  const Shape counted{Dims(own)};
+  const Tensor flat = put_along_axis(zeros({counted.numel()}, x.dtype()),
+                                     reshape(cast(c.tensor(1), DType::Int64), {-1}),
+                                     reshape(x, {-1}), 0, "assign", true, false);
+  Tensor made = reshape(flat, counted);
+  if (wanted.size() != own.size()) c.refuse("its output shape does not fit");
+  std::vector<int64_t> grown(4);
+  for (size_t i = 2; i < own.size(); ++i)
+    grown.insert(grown.end(), {0, wanted[i].value() - own[i].value()});
+  return {wanted == own ? made : pad_constant(made, grown, 0.0)};
+}
+
 constexpr Converter kConverters[] = {
+    {"MaxUnpool", unpooled},
     {"GatherElements", gather_elements},
     {"ScatterElements", scatter_elements},
     {"Scatter", scatter_elements},

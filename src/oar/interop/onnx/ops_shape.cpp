@@ -1,6 +1,7 @@
 // Shapes, slices, joins, and integers that are sizes.
 #include "oar/interop/onnx/call.h"
 #include "oar/ops/core/operators.h"
+#include "oar/ops/core/view.h"
 #include "oar/ops/gen/all.h"
 
 namespace oar::onnx {
@@ -56,8 +57,8 @@ Values flattened(const Call& c) {
 }
 Values same(const Call& c) { return {c.item(0)}; }
 Values without_dropout(const Call& c) {
-  if (c.has(2) && c.opset >= 12 && c.sizes(2) == std::vector<Dim>{1} &&
-      !(c.has(1) && c.numbers(1).at(0) == 0))
+  if (c.has(2) && c.opset >= 12 && !(c.has(1) && c.numbers(1).at(0) == 0) &&
+      c.numbers(2).at(0) != 0)
     c.refuse("it is in training mode");
   return {c.item(0), ones_like(c.tensor(0), DType::Bool)};
 }
@@ -140,9 +141,40 @@ std::vector<Dim> slice_of(const std::vector<Dim>& list, int64_t start, int64_t e
     taken.push_back(list[static_cast<size_t>(i)]);
   return taken;
 }
+// Bounds that depend on the sizes of a run.
+Values sliced_by_sizes(const Call& c) {
+  const Tensor& x = c.tensor(0);
+  const std::vector<Dim> starts = c.sizes(1), ends = c.sizes(2);
+  std::vector<int64_t> axes, steps(starts.size(), 1);
+  for (size_t i = 0; i < starts.size(); ++i) axes.push_back(static_cast<int64_t>(i));
+  if (c.has(3)) axes = c.integers(3);
+  if (c.has(4)) steps = c.integers(4);
+  if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size())
+    c.refuse("its starts, ends, axes and steps have different lengths");
+  SliceIndex index;
+  for (int64_t axis = 0; axis < x.rank(); ++axis) {
+    size_t i = 0;
+    while (i < axes.size() && from_end(axes[i], x.rank()) != axis) ++i;
+    if (i == axes.size())
+      index.all();
+    else if (steps[i] <= 0)
+      c.refuse("it goes backwards from a place that depends on the sizes of a run");
+    else
+      index.range(starts[i], ends[i], steps[i]);
+  }
+  return {slice_view(x, IntArgs(std::vector<int64_t>(index)))};
+}
+bool has_open_bounds(const Call& c) {
+  for (const size_t i : {1, 2})
+    if (const auto sizes = c.maybe_sizes(i))
+      if (std::any_of(sizes->begin(), sizes->end(), [](Dim d) { return d.is_symbolic(); }))
+        return true;
+  return false;
+}
 Values sliced(const Call& c) {
   const Tensor& x = c.tensor(0);
   const bool old = c.opset < 10;
+  if (!old && has_open_bounds(c)) return sliced_by_sizes(c);
   const std::vector<int64_t> starts = old ? c.list("starts") : c.integers(1);
   std::vector<int64_t> ends = old ? c.list("ends") : c.integers(2);
   std::vector<int64_t> axes, steps(starts.size(), 1);
@@ -226,7 +258,9 @@ Values padded(const Call& c) {
     return {pad_edges(x, pads, mode == "edge" ? "replicate" : mode == "wrap" ? "circular" : mode)};
   if (c.opset < 11) return {pad_constant(x, pads, c.number("value", 0))};
   if (!c.has(2)) return {pad_constant(x, pads, 0)};
-  return {pad_constant(x, pads, c.numbers(2).at(0))};
+  if (c.item(2).numbers) return {pad_constant(x, pads, c.numbers(2).at(0))};
+  const Tensor inside = cast(pad_constant(ones_like(x, DType::Int32), pads, 0.0), DType::Bool);
+  return {where(inside, pad_constant(x, pads, 0.0), reshape(c.tensor(2), Shape{}))};
 }
 
 Values depth_to_space(const Call& c) {

@@ -1,0 +1,160 @@
+// Branches and loops. What is known at import is decided there; the rest becomes regions of the program.
+#include "oar/base/error.h"
+#include "oar/compiler/capture/control_flow.h"
+#include "oar/interop/onnx/call.h"
+#include "oar/ops/core/operators.h"
+#include "oar/ops/gen/all.h"
+
+namespace oar::onnx {
+namespace {
+
+constexpr int64_t kMostUnrolled = 256;  // iterations of a loop
+
+std::vector<Tensor> tensors_of(const Call& c, const Values& items) {
+  std::vector<Tensor> tensors;
+  for (const Item& item : items) {
+    if (!item.tensor.defined())
+      c.refuse("a sequence or an optional depends on what a run computes");
+    tensors.push_back(item.tensor);
+  }
+  return tensors;
+}
+Values items_of(const std::vector<Tensor>& tensors) { return {tensors.begin(), tensors.end()}; }
+std::optional<bool> truth_of(const Item& item) {
+  if (!item.numbers || item.numbers->size() != 1) return std::nullopt;
+  return item.numbers->at(0) != 0;
+}
+
+Values branch(const Call& c) {
+  const Graph &yes = c.graph("then_branch"), &no = c.graph("else_branch");
+  if (const auto known = truth_of(c.item(0))) return c.run_graph(*known ? yes : no, {});
+  const auto run = [&](const Graph& graph) {
+    return [&] { return tensors_of(c, c.run_graph(graph, {})); };
+  };
+  return c.captured(
+      [&] { return items_of(cond(reshape(c.tensor(0), Shape{}), run(yes), run(no))); });
+}
+
+// Scan outputs of all iterations: the results of one are rows.
+Tensor stacked(const Call& c, const Values& rows) {
+  if (rows.empty()) c.refuse("it stacks the results of no iteration");
+  return stack(tensors_of(c, rows), 0);
+}
+
+struct Loop {
+  std::optional<int64_t> count;  // of iterations, if it is known
+  bool counted = false;          // has a count
+  std::optional<bool> begins;    // whether the first one runs
+};
+
+// All iterations one after the other. Nothing if an iteration must wait for what a run computes.
+std::optional<Values> unrolled(const Call& c, const Loop& loop, Values variables) {
+  const Graph& body = c.graph("body");
+  const size_t carried = variables.size();
+  std::vector<Values> rows(body.outputs.size() - 1 - carried);
+  bool goes_on = *loop.begins;
+  for (int64_t i = 0; goes_on && (!loop.counted || i < *loop.count); ++i) {
+    if (i >= kMostUnrolled) return std::nullopt;
+    Values inputs{c.known(i), c.known(goes_on)};
+    inputs.insert(inputs.end(), variables.begin(), variables.end());
+    const Values made = c.run_graph(body, inputs);
+    const auto next = truth_of(made[0]);
+    if (!next && !(loop.counted && i + 1 == *loop.count)) return std::nullopt;
+    goes_on = next.value_or(false);
+    variables.assign(made.begin() + 1, made.begin() + 1 + static_cast<std::ptrdiff_t>(carried));
+    for (size_t k = 0; k < rows.size(); ++k) rows[k].push_back(made[1 + carried + k]);
+  }
+  return c.captured([&] {
+    Values results = variables;
+    for (const Values& r : rows) results.emplace_back(stacked(c, r));
+    return results;
+  });
+}
+
+// A loop of the program over the counter, the condition and the variables.
+Values looped(const Call& c, const Loop& loop, const Values& variables) {
+  const Graph& body = c.graph("body");
+  if (body.outputs.size() != variables.size() + 1)
+    c.refuse("it stacks the results of iterations whose number a run computes");
+  std::vector<Tensor> start{zeros({}, DType::Int64),
+                            c.has(1) ? reshape(c.tensor(1), Shape{}) : full({}, true, DType::Bool)};
+  const Tensor most = loop.counted ? reshape(c.tensor(0), Shape{}) : Tensor{};
+  for (const Tensor& t : tensors_of(c, variables)) start.push_back(t);
+  const auto test = [&](const std::vector<Tensor>& now) {
+    return most.defined() ? logical_and(now[1], less_than(now[0], most)) : assign(now[1]);
+  };
+  const auto step = [&](const std::vector<Tensor>& now) {
+    const std::vector<Tensor> made = tensors_of(c, c.run_graph(body, items_of(now)));
+    std::vector<Tensor> next{now[0] + 1, reshape(made[0], Shape{})};
+    next.insert(next.end(), made.begin() + 1, made.end());
+    return next;
+  };
+  const std::vector<Tensor> end = while_loop(test, step, start);
+  return items_of({end.begin() + 2, end.end()});
+}
+
+Values loop_of(const Call& c) {
+  const Graph& body = c.graph("body");
+  Values variables;
+  for (size_t i = 2; i < c.count(); ++i) variables.push_back(c.item(i));
+  if (body.outputs.size() < variables.size() + 1 || body.inputs.size() != variables.size() + 2)
+    c.refuse("its body does not fit its inputs");
+  Loop loop;
+  loop.counted = c.has(0);
+  if (loop.counted && c.item(0).numbers) loop.count = c.integers(0).at(0);
+  loop.begins = c.has(1) ? truth_of(c.item(1)) : true;
+  // Unrolling is tried where it may end; what it captured until then is not used and goes away.
+  const bool may_end =
+      loop.begins && (loop.counted ? loop.count && *loop.count <= kMostUnrolled : true);
+  const bool must = body.outputs.size() > variables.size() + 1 ||
+                    std::any_of(variables.begin(), variables.end(),
+                                [](const Item& v) { return v.sequence != nullptr; });
+  constexpr int64_t kFewNodes = 512;
+  const int64_t nodes = loop.count.value_or(1) * static_cast<int64_t>(body.nodes.size());
+  if (may_end && (must || (loop.count && nodes <= kFewNodes)))
+    if (auto made = unrolled(c, loop, variables)) return *made;
+  return c.captured([&] { return looped(c, loop, variables); });
+}
+
+// ---- scan --------------------------------------------------------------------------------------
+
+Values scan_of(const Call& c) {
+  const Graph& body = c.graph("body");
+  const auto sequences = static_cast<size_t>(c.integer("num_scan_inputs", 0));
+  const size_t first = c.opset < 9 ? 1 : 0;  // old ones have lengths first, and a batch axis
+  if (c.opset < 9) c.refuse("it is of version 8, with a batch axis");
+  if (sequences > c.count() - first || sequences == 0) c.refuse("it has no sequences");
+  const size_t carried = c.count() - first - sequences;
+  const auto at = [&](const char* name, size_t i) {
+    const std::vector<int64_t> list = c.list(name);
+    return i < list.size() ? list[i] : 0;
+  };
+  return c.captured([&] {
+    std::vector<Tensor> start, rows;
+    for (size_t i = 0; i < carried; ++i) start.push_back(c.tensor(i));
+    for (size_t i = 0; i < sequences; ++i) {
+      Tensor rows_of = c.tensor(carried + i);
+      if (const int64_t axis = at("scan_input_axes", i); axis != 0)
+        rows_of = moveaxis(rows_of, {axis}, {0});
+      rows.push_back(at("scan_input_directions", i) ? flip(rows_of, {0}) : rows_of);
+    }
+    const auto step = [&](const std::vector<Tensor>& now) {
+      return tensors_of(c, c.run_graph(body, items_of(now)));
+    };
+    std::vector<Tensor> made = scan(step, start, rows);
+    for (size_t i = carried; i < made.size(); ++i) {
+      if (at("scan_output_directions", i - carried)) made[i] = flip(made[i], {0});
+      if (const int64_t axis = at("scan_output_axes", i - carried); axis != 0)
+        made[i] = moveaxis(made[i], {0}, {axis});
+    }
+    return items_of(made);
+  });
+}
+
+constexpr Converter kConverters[] = {{"If", branch}, {"Loop", loop_of}, {"Scan", scan_of}};
+
+}  // namespace
+
+std::span<const Converter> control_converters() { return kConverters; }
+
+}  // namespace oar::onnx
