@@ -2,7 +2,7 @@
 
 # Which part a file of src/oar belongs to: the first row that matches the beginning of its path. A part may use those before it
 # in OAR_PARTS.
-set(OAR_PARTS core records cpu runtime media training compiler interop)
+set(OAR_PARTS core records cpu runtime media training compiler interop ocr)
 set(OAR_PART_OF
   "none=backend/cts/"            # part of the tests
   "none=startup_runtime\\.cpp"   # in place of startup.cpp, where the full library is not built
@@ -15,6 +15,7 @@ set(OAR_PART_OF
   "training=ops/(sharding|core/(autocast|registry_checks|samples))"
   "compiler=(compiler|extension|backend/null)/"
   "interop=interop/"
+  "ocr=ocr/"
   "compiler=ops/core/(cost|scalar|trait_names)\\.cpp"
   "compiler=ir/(draw|cost)\\.cpp"
   "compiler=base/crash_handler\\.cpp"
@@ -171,7 +172,7 @@ function(oar_precompile_headers target folder header)
   endif()
 endfunction()
 oar_precompile_headers(oar_core cmake precompiled/common.h)
-foreach(part IN ITEMS records runtime training compiler interop)
+foreach(part IN ITEMS records runtime training compiler interop ocr)
   if(TARGET oar_${part} AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT OAR_DEPLOY)
     target_precompile_headers(oar_${part} REUSE_FROM oar_core)
     target_compile_options(oar_${part} PRIVATE -fpch-preprocess -fpch-deps)
@@ -209,9 +210,10 @@ if(TARGET oar_media)
   foreach(codec IN ITEMS jpeg png)
     string(TOUPPER "${codec}" name)
     if(OAR_HAS_${name})
-      set_property(SOURCE "${CMAKE_SOURCE_DIR}/src/oar/media/${codec}.cpp" APPEND PROPERTY
+      file(GLOB codec_sources "${CMAKE_SOURCE_DIR}/src/oar/media/${codec}*.cpp")
+      set_property(SOURCE ${codec_sources} APPEND PROPERTY
         COMPILE_DEFINITIONS "OAR_${name}_LIBRARY=\"${OAR_${name}_NAME}\"")
-      set_property(SOURCE "${CMAKE_SOURCE_DIR}/src/oar/media/${codec}.cpp" APPEND PROPERTY
+      set_property(SOURCE ${codec_sources} APPEND PROPERTY
         COMPILE_OPTIONS "$<$<NOT:$<STREQUAL:${OAR_${name}_HEADERS},/usr/include>>:-isystem;${OAR_${name}_HEADERS}>")
       if(SKBUILD)
         # Beside the library, where its run path looks.

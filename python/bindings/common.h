@@ -186,6 +186,7 @@ void init_segments(PyObject* module);
 void init_images(PyObject* module);
 void init_drawing(PyObject* module);
 void init_interop(PyObject* module);
+void init_ocr(PyObject* module);
 void init_sparse(PyObject* module);
 void init_static(PyObject* module);
 void init_guards(PyObject* module);

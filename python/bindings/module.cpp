@@ -37,6 +37,7 @@ PyMODINIT_FUNC PyInit__C() {
     init_images(module.get());
     init_drawing(module.get());
     init_interop(module.get());
+    init_ocr(module.get());
     init_sparse(module.get());
     init_collate(module.get());
     init_control(module.get());
