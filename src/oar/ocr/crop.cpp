@@ -10,44 +10,24 @@
 namespace oar::ocr {
 namespace {
 
-constexpr int kParts = 32;  // of a pixel
 constexpr int kTaps = 4;
-constexpr int kOne = 1 << 15;  // the sum of the weights
-using Weights = std::array<int16_t, kTaps * kTaps>;
 
-// The products of the weights of both axes, in integers whose sum is exactly one.
-Weights weights_at(int x, int y) {
-  const media::TapWeights wx = media::cubic_weights(static_cast<float>(x) / kParts);
-  const media::TapWeights wy = media::cubic_weights(static_cast<float>(y) / kParts);
-  Weights w{};
-  int sum = 0;
-  for (size_t i = 0; i < w.size(); ++i) {
-    const float exact = wy[i / kTaps] * wx[i % kTaps] * kOne;
-    w[i] = static_cast<int16_t>(std::clamp<long>(std::lrint(exact), INT16_MIN, INT16_MAX));
-    sum += w[i];
+uint8_t rounded(float value) {
+  return static_cast<uint8_t>(std::clamp<long>(std::lrint(value), 0, 255));
+}
+
+// A place between pixels: the one before it, and how far it is from there.
+struct Place {
+  int64_t before;
+  float fraction;
+
+  explicit Place(double at) {
+    constexpr double kFar = 1 << 30;
+    const double whole = std::floor(std::clamp(at, -kFar, kFar));
+    before = static_cast<int64_t>(whole);
+    fraction = static_cast<float>(at - whole);
   }
-  // What rounding left over goes to one of the four taps after the middle: the largest if something is missing, else the least.
-  constexpr std::array<size_t, 4> kMiddle{10, 11, 14, 15};
-  const auto less = [&](size_t a, size_t b) { return w[a] < w[b]; };
-  const size_t place = sum < kOne ? *std::max_element(kMiddle.begin(), kMiddle.end(), less)
-                                  : *std::min_element(kMiddle.begin(), kMiddle.end(), less);
-  w[place] = static_cast<int16_t>(w[place] + kOne - sum);
-  return w;
-}
-
-const Weights& weights_of(int64_t x, int64_t y) {
-  static const std::vector<Weights> table = [] {
-    std::vector<Weights> made;
-    for (int i = 0; i < kParts; ++i)
-      for (int j = 0; j < kParts; ++j) made.push_back(weights_at(j, i));
-    return made;
-  }();
-  return table[static_cast<size_t>(y * kParts + x)];
-}
-
-uint8_t blended(int32_t sum) {
-  return static_cast<uint8_t>(std::clamp((sum + kOne / 2) >> 15, 0, 255));
-}
+};
 
 // A pixel of the image between its own, by 16 neighbours; beyond the border its last ones are repeated.
 class Sampler {
@@ -55,39 +35,35 @@ class Sampler {
   explicit Sampler(const Tensor& image)
       : size_(media::size_of_image(image)), data_(image.data<uint8_t>()) {}
 
-  // In 32nds of a pixel.
-  void sample(int64_t x, int64_t y, uint8_t* out) const {
-    const int64_t column = x >> 5, row = y >> 5;
-    const int64_t fx = x & (kParts - 1), fy = y & (kParts - 1);
-    if (fx == 0 && fy == 0) return copy(column, row, out);
-    const Weights& w = weights_of(fx, fy);
-    std::array<int32_t, 3> sums{};
-    for (int64_t i = 0; i < kTaps; ++i) {
-      const uint8_t* line = data_ + clamped(row - 1 + i, size_.height) * size_.row();
-      for (int64_t j = 0; j < kTaps; ++j) {
-        const uint8_t* pixel = line + clamped(column - 1 + j, size_.width) * 3;
-        const int32_t weight = w[static_cast<size_t>(i * kTaps + j)];
-        for (size_t c = 0; c < 3; ++c) sums[c] += weight * pixel[c];
-      }
+  void sample(const Place& x, const Place& y, uint8_t* out) const {
+    if (x.fraction == 0 && y.fraction == 0) return copy(x.before, y.before, out);
+    const media::TapWeights wx = media::cubic_weights(x.fraction);
+    const media::TapWeights wy = media::cubic_weights(y.fraction);
+    std::array<int64_t, kTaps> columns;
+    for (size_t j = 0; j < kTaps; ++j)
+      columns[j] = 3 * clamped(x.before - 1 + static_cast<int64_t>(j), size_.width);
+    std::array<float, 3> sums{};
+    for (size_t i = 0; i < kTaps; ++i) {
+      const uint8_t* row =
+          data_ + clamped(y.before - 1 + static_cast<int64_t>(i), size_.height) * size_.row();
+      for (size_t j = 0; j < kTaps; ++j)
+        for (size_t c = 0; c < 3; ++c)
+          sums[c] += wy[i] * wx[j] * static_cast<float>(row[columns[j] + static_cast<int64_t>(c)]);
     }
-    for (size_t c = 0; c < 3; ++c) out[c] = blended(sums[c]);
+    for (size_t c = 0; c < 3; ++c) out[c] = rounded(sums[c]);
   }
 
  private:
   static int64_t clamped(int64_t at, int64_t size) { return std::clamp<int64_t>(at, 0, size - 1); }
   void copy(int64_t column, int64_t row, uint8_t* out) const {
-    std::memcpy(out, data_ + clamped(row, size_.height) * size_.row() +
-                         clamped(column, size_.width) * 3, 3);
+    std::memcpy(out,
+                data_ + clamped(row, size_.height) * size_.row() + clamped(column, size_.width) * 3,
+                3);
   }
 
   media::ImageSize size_;
   const uint8_t* data_;
 };
-
-int64_t in_parts(double place) {
-  constexpr double kFar = 1 << 30;
-  return static_cast<int64_t>(std::lrint(std::clamp(place * kParts, -kFar, kFar)));
-}
 
 int64_t longer(const Quad& box, size_t a, size_t b, size_t c, size_t d) {
   const auto length = [&](size_t i, size_t j) {
@@ -144,8 +120,8 @@ Tensor crop(const Tensor& image, const Quad& box) {
       const auto x = static_cast<double>(column), y = static_cast<double>(row);
       const double w = m[6] * x + m[7] * y + m[8];
       const double factor = w == 0 ? 0 : 1 / w;
-      sampler.sample(in_parts((m[0] * x + m[1] * y + m[2]) * factor),
-                     in_parts((m[3] * x + m[4] * y + m[5]) * factor), target);
+      sampler.sample(Place((m[0] * x + m[1] * y + m[2]) * factor),
+                     Place((m[3] * x + m[4] * y + m[5]) * factor), target);
     }
   const bool upright = static_cast<double>(height) / static_cast<double>(width) >= 1.5;
   return upright ? turned_left(out) : out;

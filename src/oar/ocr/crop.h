@@ -13,8 +13,8 @@ namespace ocr {
 // (column, row, 1) of the picture to a point of the image times a common factor.
 std::array<double, 9> to_box(const Quad& box, double width, double height);
 
-// The part of an image of uint8 within a box, as a picture of its own; by cubic interpolation in 32nds of a pixel. One that is
-// higher than 1.5 times its width is turned to the left.
+// The part of an image of uint8 within a box, as a picture of its own; by cubic interpolation. One that is higher
+// than 1.5 times its width is turned to the left.
 Tensor crop(const Tensor& image, const Quad& box);
 
 Tensor turned_left(const Tensor& image);
