@@ -161,6 +161,10 @@ elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
   target_compile_options(oar_compiler PRIVATE -O1)
   target_compile_options(oar_interop PRIVATE -O1)
 endif()
+if(TARGET oar_ocr)
+  # Corners of boxes are cut to whole pixels: they must round as others round them.
+  target_compile_options(oar_ocr PRIVATE -ffp-contract=off)
+endif()
 # Most of the time of a compilation goes into headers that all files include. The lists are files of their own, since Ninja does not
 # see that a list in a CMake file has changed. They are included by a path relative to a folder: with a full path, CMake's file would
 # differ between checkouts, and ccache could not share objects.
@@ -172,7 +176,7 @@ function(oar_precompile_headers target folder header)
   endif()
 endfunction()
 oar_precompile_headers(oar_core cmake precompiled/common.h)
-foreach(part IN ITEMS records runtime training compiler interop ocr)
+foreach(part IN ITEMS records runtime training compiler interop)
   if(TARGET oar_${part} AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT OAR_DEPLOY)
     target_precompile_headers(oar_${part} REUSE_FROM oar_core)
     target_compile_options(oar_${part} PRIVATE -fpch-preprocess -fpch-deps)

@@ -17,9 +17,6 @@ struct Vector {
 };
 
 double dot(const Vector& a, const Vector& b) { return a.x * b.x + a.y * b.y; }
-double dot(const Pixel& a, const Vector& b) {
-  return static_cast<double>(a.x) * b.x + static_cast<double>(a.y) * b.y;
-}
 
 // The unit vector from a to b.
 Vector direction(const Pixel& a, const Pixel& b) {
@@ -27,47 +24,6 @@ Vector direction(const Pixel& a, const Pixel& b) {
   const double length = std::hypot(x, y);
   return {x / length, y / length};
 }
-
-// The corners of the rectangle with these sides: `along` a unit vector, the others lie across it.
-struct Extents {
-  Vector along;
-  double least_along, most_along, least_across, most_across;
-
-  double length() const { return most_along - least_along; }
-  double width() const { return most_across - least_across; }
-  double area() const { return length() * width(); }
-  Point corner(double a, double b) const {
-    return {static_cast<float>(along.x * a - along.y * b),
-            static_cast<float>(along.y * a + along.x * b)};
-  }
-};
-
-Rectangle rectangle_of(const Extents& e) {
-  return {{e.corner(e.least_along, e.least_across), e.corner(e.most_along, e.least_across),
-           e.corner(e.most_along, e.most_across), e.corner(e.least_along, e.most_across)},
-          std::min(e.length(), e.width())};
-}
-
-// A pointer that walks around a hull as the direction that it looks at turns.
-class Caliper {
- public:
-  explicit Caliper(std::span<const Pixel> hull) : hull_(hull) {}
-  // The point that is furthest along `direction`.
-  const Pixel& furthest(const Vector& direction) {
-    while (dot(next(), direction) > dot(hull_[at_], direction)) at_ = (at_ + 1) % hull_.size();
-    return hull_[at_];
-  }
-  void start_at_furthest(const Vector& direction) {
-    for (size_t i = 0; i < hull_.size(); ++i)
-      if (dot(hull_[i], direction) > dot(hull_[at_], direction)) at_ = i;
-  }
-
- private:
-  const Pixel& next() const { return hull_[(at_ + 1) % hull_.size()]; }
-
-  std::span<const Pixel> hull_;
-  size_t at_ = 0;
-};
 
 int64_t doubled_area(std::span<const Pixel> polygon) {
   int64_t sum = 0;
@@ -170,30 +126,6 @@ std::vector<Pixel> convex_hull(std::vector<Pixel> points) {
   for (size_t i = points.size() - 1; i-- > 0;) add(points[i], lower);
   hull.pop_back();
   return hull;
-}
-
-Rectangle smallest_rectangle(std::span<const Pixel> hull) {
-  if (hull.size() < 2) {
-    const Point p = hull.empty() ? Point{}
-                                 : Point{static_cast<float>(hull[0].x), static_cast<float>(hull[0].y)};
-    return {{p, p, p, p}, 0};
-  }
-  Caliper ahead(hull), across(hull), behind(hull);
-  Extents best{};
-  for (size_t i = 0; i < hull.size(); ++i) {
-    const Pixel &a = hull[i], &b = hull[(i + 1) % hull.size()];
-    const Vector along = direction(a, b), normal{-along.y, along.x},
-                 back{-along.x, -along.y};
-    if (i == 0) {
-      ahead.start_at_furthest(along);
-      across.start_at_furthest(normal);
-      behind.start_at_furthest(back);
-    }
-    const Extents found{along, dot(behind.furthest(back), along), dot(ahead.furthest(along), along),
-                        dot(a, normal), dot(across.furthest(normal), normal)};
-    if (i == 0 || found.area() < best.area()) best = found;
-  }
-  return rectangle_of(best);
 }
 
 double area_of(const Quad& quad) {
