@@ -88,3 +88,9 @@ def pages(count: int, fonts: dict[str, Path], folder: Path) -> Iterator[Path]:
         path = folder / f"{name.replace(' ', '_')}.{'jpg' if seed % 4 == 3 else 'png'}"
         image.save(path, quality=90)
         yield path
+
+
+if __name__ == "__main__":
+    import sys
+
+    list(pages(int(sys.argv[2]), fonts_under([Path(name) for name in sys.argv[3:]]), Path(sys.argv[1])))
