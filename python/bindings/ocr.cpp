@@ -27,10 +27,10 @@ Tensor image_of(PyObject* object) {
 // (text, score, ((x, y), ... of the four corners), whether it is upside down)
 Ref entry_of(const ocr::Line& line) {
   const auto at = [&](size_t i) { return line.box[i]; };
-  return checked(Py_BuildValue(
-      "(s#d((ff)(ff)(ff)(ff))O)", line.text.data(), static_cast<Py_ssize_t>(line.text.size()),
-      line.score, at(0).x, at(0).y, at(1).x, at(1).y, at(2).x, at(2).y, at(3).x, at(3).y,
-      line.turned ? Py_True : Py_False));
+  return checked(Py_BuildValue("(s#d((ff)(ff)(ff)(ff))O)", line.text.data(),
+                               static_cast<Py_ssize_t>(line.text.size()), line.score, at(0).x,
+                               at(0).y, at(1).x, at(1).y, at(2).x, at(2).y, at(3).x, at(3).y,
+                               line.turned ? Py_True : Py_False));
 }
 
 PyObject* read(PyObject* self, PyObject* image) {
@@ -49,9 +49,8 @@ PyObject* read(PyObject* self, PyObject* image) {
 }
 
 PyMethodDef kMethods[] = {{"read", read, METH_O, "The lines of an image."}, {}};
-PyType_Slot kSlots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
-                        {Py_tp_methods, kMethods},
-                        {0, nullptr}};
+PyType_Slot kSlots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)}, {Py_tp_methods, kMethods}, {0, nullptr}};
 PyType_Spec kSpec = {"oar._C.OcrReader", sizeof(PyReader), 0,
                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, kSlots};
 

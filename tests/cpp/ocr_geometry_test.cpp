@@ -19,9 +19,8 @@ Mask mask_of(const std::vector<std::string>& rows) {
 }
 
 std::vector<Pixel> sorted(std::vector<Pixel> points) {
-  std::sort(points.begin(), points.end(), [](const Pixel& a, const Pixel& b) {
-    return a.x != b.x ? a.x < b.x : a.y < b.y;
-  });
+  std::sort(points.begin(), points.end(),
+            [](const Pixel& a, const Pixel& b) { return a.x != b.x ? a.x < b.x : a.y < b.y; });
   return points;
 }
 
@@ -65,7 +64,8 @@ TEST(OcrBorders, OfMaskThatFillsTheImage) {
 }
 
 TEST(OcrHull, DropsPointsInsideAndOnEdges) {
-  const std::vector<Pixel> hull = convex_hull({{0, 0}, {2, 0}, {4, 0}, {4, 4}, {0, 4}, {2, 2}, {0, 2}, {0, 0}});
+  const std::vector<Pixel> hull =
+      convex_hull({{0, 0}, {2, 0}, {4, 0}, {4, 4}, {0, 4}, {2, 2}, {0, 2}, {0, 0}});
   EXPECT_EQ(sorted(hull), (std::vector<Pixel>{{0, 0}, {0, 4}, {4, 0}, {4, 4}}));
   EXPECT_EQ(convex_hull({{1, 1}, {2, 2}, {3, 3}}).size(), 2U);
   EXPECT_TRUE(convex_hull({}).empty());
@@ -73,20 +73,37 @@ TEST(OcrHull, DropsPointsInsideAndOnEdges) {
 
 struct Shape {
   std::vector<Pixel> polygon;
-  size_t border;                // pixels
+  size_t border;                 // pixels
   std::array<Point, 4> corners;  // of the rectangle around it, by x
   double shorter;
   double mean;
   int64_t pixels;
 };
 const Shape kShapes[] = {
-    {{{19, 39}, {22, 28}, {60, 40}, {57, 51}}, 98,
-     {{{18.1F, 39.19F}, {21.8F, 27.46F}, {57.2F, 51.54F}, {60.9F, 39.81F}}}, 12.29620, 0.5117638889, 504},
-    {{{36, 57}, {22, 36}, {43, 22}, {57, 43}}, 84,
-     {{{21.62F, 35.92F}, {35.92F, 57.38F}, {43.08F, 21.62F}, {57.38F, 43.08F}}}, 25.79356, 0.4504514706, 680},
-    {{{25, 44}, {25, 36}, {55, 36}, {55, 44}}, 76, {{{25, 36}, {25, 44}, {55, 36}, {55, 44}}}, 8, 0.4667992831, 279},
-    {{{27, 17}, {36, 14}, {52, 62}, {43, 65}}, 114,
-     {{{26.6F, 16.8F}, {36.2F, 13.6F}, {42.8F, 65.4F}, {52.4F, 62.2F}}}, 10.11929, 0.4588624539, 538},
+    {{{19, 39}, {22, 28}, {60, 40}, {57, 51}},
+     98,
+     {{{18.1F, 39.19F}, {21.8F, 27.46F}, {57.2F, 51.54F}, {60.9F, 39.81F}}},
+     12.29620,
+     0.5117638889,
+     504},
+    {{{36, 57}, {22, 36}, {43, 22}, {57, 43}},
+     84,
+     {{{21.62F, 35.92F}, {35.92F, 57.38F}, {43.08F, 21.62F}, {57.38F, 43.08F}}},
+     25.79356,
+     0.4504514706,
+     680},
+    {{{25, 44}, {25, 36}, {55, 36}, {55, 44}},
+     76,
+     {{{25, 36}, {25, 44}, {55, 36}, {55, 44}}},
+     8,
+     0.4667992831,
+     279},
+    {{{27, 17}, {36, 14}, {52, 62}, {43, 65}},
+     114,
+     {{{26.6F, 16.8F}, {36.2F, 13.6F}, {42.8F, 65.4F}, {52.4F, 62.2F}}},
+     10.11929,
+     0.4588624539,
+     538},
 };
 
 TEST(OcrRectangles, AreThoseOfOpenCV) {
@@ -95,9 +112,8 @@ TEST(OcrRectangles, AreThoseOfOpenCV) {
     ASSERT_EQ(borders.size(), 1U);
     EXPECT_NEAR(static_cast<double>(borders[0].size()), static_cast<double>(shape.border), 2);
     Rectangle found = smallest_rectangle(convex_hull(borders[0]));
-    std::sort(found.corners.begin(), found.corners.end(), [](const Point& a, const Point& b) {
-      return a.x != b.x ? a.x < b.x : a.y < b.y;
-    });
+    std::sort(found.corners.begin(), found.corners.end(),
+              [](const Point& a, const Point& b) { return a.x != b.x ? a.x < b.x : a.y < b.y; });
     for (size_t i = 0; i < 4; ++i) {
       EXPECT_NEAR(found.corners[i].x, shape.corners[i].x, 0.01F);
       EXPECT_NEAR(found.corners[i].y, shape.corners[i].y, 0.01F);
@@ -123,21 +139,60 @@ TEST(OcrMeans, AreThoseOfOpenCV) {
 
 TEST(OcrMeans, CountOnlyWhatIsInside) {
   const std::vector<float> values(16, 0.5F);
-  EXPECT_EQ(mean_inside(values.data(), 4, 4, std::vector<Pixel>{{-9, -9}, {9, -9}, {9, 9}, {-9, 9}}), 0.5);
-  EXPECT_EQ(mean_inside(values.data(), 4, 4, std::vector<Pixel>{{7, 7}, {9, 7}, {9, 9}, {7, 9}}), 0);
+  EXPECT_EQ(
+      mean_inside(values.data(), 4, 4, std::vector<Pixel>{{-9, -9}, {9, -9}, {9, 9}, {-9, 9}}),
+      0.5);
+  EXPECT_EQ(mean_inside(values.data(), 4, 4, std::vector<Pixel>{{7, 7}, {9, 7}, {9, 9}, {7, 9}}),
+            0);
 }
 
 TEST(OcrGrowth, IsThatOfClipper) {
   const auto hull = [](size_t shape, double by) {
     return sorted(convex_hull(grow(kShapes[shape].polygon, by)));
   };
-  EXPECT_EQ(hull(0, 2.3),
-            (std::vector<Pixel>{{17, 38}, {17, 40}, {18, 41}, {20, 27}, {21, 26}, {23, 26}, {56, 53}, {58, 53}, {59, 52}, {61, 38}, {62, 39}, {62, 41}}));
-  EXPECT_EQ(hull(1, 7.9),
-            (std::vector<Pixel>{{14, 37}, {15, 33}, {15, 40}, {18, 29}, {29, 61}, {33, 64}, {37, 65}, {39, 15}, {40, 64}, {42, 14}, {46, 15}, {50, 18}, {61, 50}, {64, 39}, {64, 46}, {65, 42}}));
-  EXPECT_EQ(hull(2, 2.3), (std::vector<Pixel>{{23, 36}, {23, 45}, {24, 34}, {25, 46}, {55, 34}, {56, 46}, {57, 35}, {57, 44}}));
-  EXPECT_EQ(hull(3, 7.9),
-            (std::vector<Pixel>{{19, 16}, {21, 12}, {25, 10}, {36, 67}, {37, 6}, {38, 71}, {41, 8}, {42, 73}, {43, 12}, {54, 69}, {58, 67}, {60, 63}}));
+  EXPECT_EQ(hull(0, 2.3), (std::vector<Pixel>{{17, 38},
+                                              {17, 40},
+                                              {18, 41},
+                                              {20, 27},
+                                              {21, 26},
+                                              {23, 26},
+                                              {56, 53},
+                                              {58, 53},
+                                              {59, 52},
+                                              {61, 38},
+                                              {62, 39},
+                                              {62, 41}}));
+  EXPECT_EQ(hull(1, 7.9), (std::vector<Pixel>{{14, 37},
+                                              {15, 33},
+                                              {15, 40},
+                                              {18, 29},
+                                              {29, 61},
+                                              {33, 64},
+                                              {37, 65},
+                                              {39, 15},
+                                              {40, 64},
+                                              {42, 14},
+                                              {46, 15},
+                                              {50, 18},
+                                              {61, 50},
+                                              {64, 39},
+                                              {64, 46},
+                                              {65, 42}}));
+  EXPECT_EQ(hull(2, 2.3),
+            (std::vector<Pixel>{
+                {23, 36}, {23, 45}, {24, 34}, {25, 46}, {55, 34}, {56, 46}, {57, 35}, {57, 44}}));
+  EXPECT_EQ(hull(3, 7.9), (std::vector<Pixel>{{19, 16},
+                                              {21, 12},
+                                              {25, 10},
+                                              {36, 67},
+                                              {37, 6},
+                                              {38, 71},
+                                              {41, 8},
+                                              {42, 73},
+                                              {43, 12},
+                                              {54, 69},
+                                              {58, 67},
+                                              {60, 63}}));
 }
 
 Tensor pattern() {
@@ -159,10 +214,30 @@ struct Cut {
 
 TEST(OcrCrop, IsThatOfOpenCV) {
   const Cut cuts[] = {
-      {{{{3, 4}, {27, 7}, {25, 18}, {2, 14}}}, 11, 24, 104693, {54, 58, 63, 69, 76, 83, 91, 99}, 4967492},
-      {{{{4, 5}, {20, 5}, {20, 15}, {4, 15}}}, 10, 16, 70378, {69, 74, 80, 86, 93, 101, 109, 118}, 3336654},
-      {{{{20, 2}, {26, 3}, {23, 20}, {17, 19}}}, 6, 17, 32912, {191, 199, 210, 218, 238, 247, 179, 33}, 1513691},
-      {{{{0, 0}, {31, 2}, {31, 23}, {1, 21}}}, 21, 31, 252236, {22, 23, 25, 29, 33, 36, 42, 48}, 12097396},
+      {{{{3, 4}, {27, 7}, {25, 18}, {2, 14}}},
+       11,
+       24,
+       104693,
+       {54, 58, 63, 69, 76, 83, 91, 99},
+       4967492},
+      {{{{4, 5}, {20, 5}, {20, 15}, {4, 15}}},
+       10,
+       16,
+       70378,
+       {69, 74, 80, 86, 93, 101, 109, 118},
+       3336654},
+      {{{{20, 2}, {26, 3}, {23, 20}, {17, 19}}},
+       6,
+       17,
+       32912,
+       {191, 199, 210, 218, 238, 247, 179, 33},
+       1513691},
+      {{{{0, 0}, {31, 2}, {31, 23}, {1, 21}}},
+       21,
+       31,
+       252236,
+       {22, 23, 25, 29, 33, 36, 42, 48},
+       12097396},
   };
   for (const Cut& cut : cuts) {
     const Tensor found = crop(pattern(), cut.box);

@@ -57,8 +57,9 @@ void check_first_word(const CLI::App& app, const std::string& word) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Looks at this machine, the flags, the ops, captured programs and logs of Oar; reads text in images.",
-               "oar"};
+  CLI::App app{
+      "Looks at this machine, the flags, the ops, captured programs and logs of Oar; reads text in images.",
+      "oar"};
   app.footer("`oar COMMAND --help` describes one command. Start with `oar doctor`.");
   app.set_version_flag("--version,-V", std::string("oar ") + oar::version());
   app.require_subcommand(1);

@@ -63,8 +63,7 @@ int ocr(std::ostream& out, const OcrQuery& query) {
   }
   user_check(!query.images.empty(), ErrorKind::InvalidArgument,
              "ocr: which images?\nhint: `oar ocr page.png`; `oar ocr --help` shows more.");
-  const ocr::Reader reader =
-      ocr::Reader::load(ocr::find_models(folder_of(query), query.language));
+  const ocr::Reader reader = ocr::Reader::load(ocr::find_models(folder_of(query), query.language));
   int status = 0;
   size_t pictures = 0;
   for (const std::string& path : query.images) {

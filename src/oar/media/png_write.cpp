@@ -57,7 +57,8 @@ class PngEncoder {
   PngEncoder& operator=(const PngEncoder&) = delete;
 
   std::string encode() {
-    user_check(try_write(), ErrorKind::Runtime, "the image cannot be written as PNG: {}.", message_);
+    user_check(try_write(), ErrorKind::Runtime, "the image cannot be written as PNG: {}.",
+               message_);
     return std::move(file_);
   }
 

@@ -43,9 +43,7 @@ class Tracer {
   // A pixel of a region: on no border so far; on one; on one, with the outside to its right.
   enum Cell : uint8_t { kOutside, kFresh, kSeen, kRightmost };
 
-  Cell& cell(const Pixel& p) {
-    return cells_[static_cast<size_t>((p.y + 1) * row_ + p.x + 1)];
-  }
+  Cell& cell(const Pixel& p) { return cells_[static_cast<size_t>((p.y + 1) * row_ + p.x + 1)]; }
   static Pixel neighbour(const Pixel& p, size_t side) {
     return {p.x + kAround[side].x, p.y + kAround[side].y};
   }

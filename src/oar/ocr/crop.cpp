@@ -129,9 +129,8 @@ Tensor crop(const Tensor& image, const Quad& box) {
 
 Tensor turned_left(const Tensor& image) {
   const media::ImageSize size = media::size_of_image(image);
-  return moved(image, size.width, size.height, [&](int64_t y, int64_t x) {
-    return (size.width - 1 - x) * size.height + y;
-  });
+  return moved(image, size.width, size.height,
+               [&](int64_t y, int64_t x) { return (size.width - 1 - x) * size.height + y; });
 }
 
 Tensor turned_around(const Tensor& image) {

@@ -10,7 +10,7 @@
 namespace oar::ocr {
 namespace {
 
-constexpr int64_t kStep = 32;  // the network halves its input five times
+constexpr int64_t kStep = 32;     // the network halves its input five times
 constexpr double kLeastSide = 3;  // of a box, in pixels
 constexpr float kLineDistance = 10;
 
@@ -137,8 +137,7 @@ std::vector<FoundBox> detect(const Network& network, const Tensor& image,
   const media::ImageSize in = detection_size(size.height, size.width, options);
   Tensor input = empty_batch(1, in.height, in.width);
   const bool fits = in.height == size.height && in.width == size.width;
-  put_planes(fits ? image
-                  : media::resize(image, in.height, in.width, media::Interpolation::Linear),
+  put_planes(fits ? image : media::resize(image, in.height, in.width, media::Interpolation::Linear),
              input, 0);
   const Tensor map = network.run(input);
   user_check(map.rank() == 4 && map.dtype() == DType::Float32 && map.dim(0).value() == 1 &&

@@ -12,7 +12,8 @@ namespace {
 
 using Colour = std::array<uint8_t, 3>;
 // They differ from each other, and from black and white, for most colour-blind readers, too (Okabe and Ito).
-constexpr Colour kColours[] = {{213, 94, 0}, {0, 114, 178}, {0, 158, 115}, {204, 121, 167}, {230, 159, 0}};
+constexpr Colour kColours[] = {
+    {213, 94, 0}, {0, 114, 178}, {0, 158, 115}, {204, 121, 167}, {230, 159, 0}};
 
 class Canvas {
  public:
@@ -23,8 +24,8 @@ class Canvas {
 
   void line(const Point& from, const Point& to, const Colour& colour) {
     const float dx = to.x - from.x, dy = to.y - from.y;
-    const auto steps = std::max<int64_t>(
-        static_cast<int64_t>(std::ceil(std::max(std::abs(dx), std::abs(dy)))), 1);
+    const auto steps =
+        std::max<int64_t>(static_cast<int64_t>(std::ceil(std::max(std::abs(dx), std::abs(dy)))), 1);
     for (int64_t i = 0; i <= steps; ++i) {
       const float part = static_cast<float>(i) / static_cast<float>(steps);
       dot(std::lrint(from.x + part * dx), std::lrint(from.y + part * dy), colour);

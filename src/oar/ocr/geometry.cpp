@@ -111,9 +111,8 @@ class Rows {
 }  // namespace
 
 std::vector<Pixel> convex_hull(std::vector<Pixel> points) {
-  std::sort(points.begin(), points.end(), [](const Pixel& a, const Pixel& b) {
-    return a.x != b.x ? a.x < b.x : a.y < b.y;
-  });
+  std::sort(points.begin(), points.end(),
+            [](const Pixel& a, const Pixel& b) { return a.x != b.x ? a.x < b.x : a.y < b.y; });
   points.erase(std::unique(points.begin(), points.end()), points.end());
   if (points.size() < 3) return points;
   std::vector<Pixel> hull;

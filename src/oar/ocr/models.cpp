@@ -104,8 +104,8 @@ ModelFiles find_models(const std::string& folder, const std::string& language) {
 std::string models_folder(const std::string& language) {
   const char* cache = std::getenv("OAR_CACHE_DIR");
   const char* home = std::getenv("HOME");
-  const fs::path root = cache && *cache != 0 ? fs::path(cache)
-                                             : fs::path(home ? home : ".") / ".cache" / "oar";
+  const fs::path root =
+      cache && *cache != 0 ? fs::path(cache) : fs::path(home ? home : ".") / ".cache" / "oar";
   return (root / "ocr" / (language.empty() ? kUsualSet : language)).string();
 }
 

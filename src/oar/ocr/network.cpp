@@ -6,6 +6,7 @@
 #include "oar/base/file.h"
 #include "oar/interop/onnx/import.h"
 #include "oar/interop/onnx/metadata.h"
+#include "oar/ops/gen/copy.h"
 
 namespace oar::ocr {
 namespace {
@@ -16,9 +17,10 @@ class OnnxNetwork : public Network {
       : model_(file, folder), notes_(onnx::read_metadata(file)) {}
 
   Tensor run(const Tensor& input) const override {
-    std::vector<Tensor> results = model_.run({input});
+    const std::vector<Tensor> results = model_.run({input});
     user_check(!results.empty(), ErrorKind::InvalidArgument, "the network has no output.");
-    return std::move(results.front());
+    const Tensor& first = results.front();
+    return first.is_contiguous() ? first : assign(first);
   }
   const std::map<std::string, std::string>& notes() const override { return notes_; }
 

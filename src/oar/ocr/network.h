@@ -19,7 +19,7 @@ class Network {
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
-  // Several threads may call it at once.
+  // A contiguous tensor. Several threads may call it at once.
   virtual Tensor run(const Tensor& input) const = 0;
   // Texts that the file holds beside the graph.
   virtual const std::map<std::string, std::string>& notes() const = 0;

@@ -9,10 +9,11 @@ namespace OAR_API oar {
 namespace ocr {
 
 struct DetectOptions {
-  int64_t shorter_side = 736;       // smaller images are enlarged to it
-  float pixel_threshold = 0.3F;     // of a pixel's probability
-  double box_threshold = 0.5;       // of the mean probability in a box
-  double growth = 1.6;              // the network marks the core of a line; boxes grow by area / perimeter times this
+  int64_t shorter_side = 736;    // smaller images are enlarged to it
+  float pixel_threshold = 0.3F;  // of a pixel's probability
+  double box_threshold = 0.5;    // of the mean probability in a box
+  double growth =
+      1.6;  // the network marks the core of a line; boxes grow by area / perimeter times this
   int64_t most_boxes = 1000;
 };
 

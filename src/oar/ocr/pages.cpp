@@ -37,7 +37,8 @@ std::string read_all(int descriptor) {
 // Its pages as PPM images.
 std::string drawn_by_poppler(const std::string& path) {
   int pipe[2];
-  user_check(::pipe2(pipe, O_CLOEXEC) == 0, ErrorKind::Runtime, "no pipe: {}", std::strerror(errno));
+  user_check(::pipe2(pipe, O_CLOEXEC) == 0, ErrorKind::Runtime, "no pipe: {}",
+             std::strerror(errno));
   const ScopeGuard close_reading([&] { ::close(pipe[0]); });
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -110,8 +111,8 @@ std::vector<Tensor> read_pages(const std::string& path) {
     if (file.starts_with("%PDF-")) return parse_ppm(drawn_by_poppler(path));
     return {read_picture(file)};
   } catch (const Error& error) {
-    fail(error.kind(), "{}: {}{}{}", path, error.text(), error.hint().empty() ? "" : "\nhint: ",
-         error.hint());
+    fail(error.kind(), "{}: {}{}{}", path, error.text(),
+         error.hint().empty() ? "" : "\nhint: ", error.hint());
   }
 }
 

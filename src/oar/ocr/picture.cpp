@@ -64,8 +64,8 @@ Tensor upright(const Tensor& image, int orientation) {
   const bool across = orientation >= 5;  // rows become columns
   const bool flip_x = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
   const bool flip_y = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
-  Tensor out = media::empty_image(across ? in.width : in.height, across ? in.height : in.width,
-                                  in.channels);
+  Tensor out =
+      media::empty_image(across ? in.width : in.height, across ? in.height : in.width, in.channels);
   const media::ImageSize to = media::size_of_image(out);
   auto* target = out.data<uint8_t>();
   for (int64_t y = 0; y < to.height; ++y)

@@ -71,7 +71,8 @@ Quad on_image(const Quad& box, const View& view, const media::ImageSize& size) {
   Quad result;
   for (size_t i = 0; i < 4; ++i) {
     const double x = static_cast<double>(box[i].x) * view.scale_x;
-    const double y = (static_cast<double>(box[i].y) - static_cast<double>(view.margin)) * view.scale_y;
+    const double y =
+        (static_cast<double>(box[i].y) - static_cast<double>(view.margin)) * view.scale_y;
     result[i] = {static_cast<float>(std::clamp(x, 0.0, static_cast<double>(size.width))),
                  static_cast<float>(std::clamp(y, 0.0, static_cast<double>(size.height)))};
   }

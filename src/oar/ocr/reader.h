@@ -19,8 +19,8 @@ namespace ocr {
 
 struct Line {
   std::string text;
-  double score = 0;  // the mean probability of its characters
-  Quad box;          // in pixels of the image
+  double score = 0;     // the mean probability of its characters
+  Quad box;             // in pixels of the image
   bool turned = false;  // it is upside down in its box
 };
 

@@ -68,9 +68,9 @@ template <class F>
 void for_batches(const std::vector<size_t>& order, int64_t most, F&& body) {
   const auto size = static_cast<size_t>(most);
   for (size_t begin = 0; begin < order.size(); begin += size)
-    body(std::vector<size_t>(order.begin() + static_cast<ptrdiff_t>(begin),
-                             order.begin() +
-                                 static_cast<ptrdiff_t>(std::min(begin + size, order.size()))));
+    body(std::vector<size_t>(
+        order.begin() + static_cast<ptrdiff_t>(begin),
+        order.begin() + static_cast<ptrdiff_t>(std::min(begin + size, order.size()))));
 }
 
 constexpr int64_t kClassifiedTogether = 6;

@@ -38,7 +38,7 @@ Point seen_from(size_t side, const Point& d) {
 }
 
 struct Candidate {
-  Point base;         // the direction of a side
+  Point base;           // the direction of a side
   float along, across;  // the sizes in its direction and across it
   Point left, bottom;   // points on two sides
 };
@@ -78,8 +78,7 @@ class Calipers {
     return static_cast<double>(a) * static_cast<double>(b);
   }
   static Point unit(const Point& d) {
-    const auto inverse =
-        static_cast<float>(1 / std::sqrt(product(d.x, d.x) + product(d.y, d.y)));
+    const auto inverse = static_cast<float>(1 / std::sqrt(product(d.x, d.x) + product(d.y, d.y)));
     return {d.x * inverse, d.y * inverse};
   }
   const Point& at(Side side) const { return points_[touch_[side]]; }
@@ -119,7 +118,9 @@ Rectangle rectangle_of(const Candidate& c) {
   const float a = static_cast<float>(std::sin(radians)) * 0.5F;
   const Point first{centre.x - a * height - b * width, centre.y + b * height - a * width};
   const Point second{centre.x + a * height - b * width, centre.y - b * height - a * width};
-  return {{first, second, {2 * centre.x - first.x, 2 * centre.y - first.y},
+  return {{first,
+           second,
+           {2 * centre.x - first.x, 2 * centre.y - first.y},
            {2 * centre.x - second.x, 2 * centre.y - second.y}},
           static_cast<double>(std::min(width, height))};
 }
