@@ -89,7 +89,7 @@ ModelFiles find_models(const std::string& folder, const std::string& language) {
   const auto whole = [&](const fs::path& file) {
     return file.empty() ? std::string() : (fs::path(folder) / file).string();
   };
-  ModelFiles files{.detection = whole(only(networks, {"det", "detection"}, folder, language)),
+  ModelFiles files{.detection = whole(only(networks, {"detection", "det"}, folder, language)),
                    .recognition = whole(only(networks, {"rec", "recognition"}, folder, language)),
                    .direction = whole(only(networks, {"cls", "classification"}, folder, language)),
                    .dictionary = whole(only(texts, {"dict", "keys"}, folder, language))};
