@@ -134,7 +134,8 @@ void solve_core(KernelCall& call) {
     T* b = result.data();
     copy_elements(FlatTensor(call.out(), b, dtype_for<T>).get(), call.in(1));
     const int64_t n = shape.rows, columns = right.columns;
-    if (n >= kLeastLanesLu && n <= kLanesLu && columns <= 4 * kLanesLu && fills_lanes<T>(shape.count)) {
+    if (n >= kLeastLanesLu && n <= kLanesLu && columns <= 4 * kLanesLu &&
+        fills_lanes<T>(shape.count)) {
       const Flat<T> flat(call.in(0));
       solve_lanes<T>(shape, columns, flat.data(), b, b, failure);
     } else if (n > kSmall) {
