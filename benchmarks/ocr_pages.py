@@ -12,7 +12,7 @@ import numpy as np
 TEXTS = {
     "latin": ["The quick brown fox jumps over the lazy dog.", "Invoice No. 2024-1187", "Total: $1,249.50 (incl. 19% VAT)",
               "Zürich, café, naïve, Ångström", "PROCEEDINGS OF THE SOCIETY", "call (555) 010-7788 before 17:30",
-              "E-mail: info@example.org", "Über den Wolken ist die Freiheit", "L'été dernier à la plage", "chapter 12",
+              "E-mail: info@example.org", "Über den Wolken, große Freiheit", "L'été dernier à la plage", "chapter 12",
               "mañana por la mañana", "0123456789 + 42 = 51"],
     "chinese": ["深度学习框架的设计与实现", "今天天气很好，我们去公园散步。", "第三章 卷积神经网络", "价格：128.50元", "北京市海淀区中关村大街1号",
                 "人工智能正在改变世界", "请在此处签名", "电话：010-12345678", "注意：小心地滑", "欢迎光临", "数据结构与算法分析", "春眠不觉晓，处处闻啼鸟。"],
