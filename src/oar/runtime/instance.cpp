@@ -232,12 +232,6 @@ std::unique_ptr<Instance::WorkingSet> Instance::make_working_set() const {
   return set;
 }
 
-void Instance::release_idle() const {
-  std::vector<std::unique_ptr<WorkingSet>> idle;  // destroyed after the lock is free
-  const std::lock_guard lock(mutex_);
-  idle.swap(idle_);
-}
-
 bool Instance::is_for(TensorList inputs) const {
   for (size_t i = 0; i < inputs.size(); ++i)
     if (inputs[i].device() != program_.type_of(program_.inputs[i]).device) return false;

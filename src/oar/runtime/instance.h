@@ -39,8 +39,6 @@ class Instance {
   size_t launches() const { return lowered_.launches.size(); }
   const Schedule& schedule() const { return schedule_; }
   int64_t arena_bytes() const { return memory_.bytes; }
-  // On the CPU: frees the memory that no run is using; the next run allocates it again.
-  void release_idle() const;
 
  private:
   struct WorkingSet;

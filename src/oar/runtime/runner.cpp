@@ -246,16 +246,6 @@ std::vector<int64_t> Runner::key_of(SymbolValues& sizes, TensorList inputs, Devi
   return key;
 }
 
-void Runner::release_idle_memory() const {
-  std::vector<std::shared_ptr<const Instance>> others;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const Cached& cached : instances_)
-      if (cached.instance && cached.instance->device().is_cpu()) others.push_back(cached.instance);
-  }
-  for (const auto& instance : others) instance->release_idle();
-}
-
 std::shared_ptr<const Instance> Runner::instance_for(SymbolValues& sizes, TensorList inputs,
                                                      std::optional<Device> device) const {
   if (!device || watches_ops()) return nullptr;
@@ -280,7 +270,6 @@ std::shared_ptr<const Instance> Runner::instance_for(SymbolValues& sizes, Tensor
   place_on(program, inputs, *device);
   if (prepare_) prepare_(program);
   std::shared_ptr<const Instance> made = Instance::make(std::move(program));
-  release_idle_memory();  // sizes that change all the time would each fault in pages of their own
   std::shared_ptr<const Instance> dropped;  // destroyed after the lock is free
   const std::lock_guard lock(mutex_);
   if (const Cached* ready = find()) return ready->instance;

@@ -53,7 +53,6 @@ class Runner {
   void check_states() const;
   std::optional<Device> device_of_run(TensorList inputs) const;
   std::vector<int64_t> key_of(SymbolValues& sizes, TensorList inputs, Device device) const;
-  void release_idle_memory() const;
   std::shared_ptr<const Instance> instance_for(SymbolValues& sizes, TensorList inputs,
                                                std::optional<Device> device) const;
 
