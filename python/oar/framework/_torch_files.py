@@ -173,7 +173,7 @@ class _TorchNames(_pickle.Extension):
     def outside(self, pid: Any) -> Any:
         if not isinstance(pid, tuple) or len(pid) < 5 or pid[0] != "storage":
             raise UnsafePickleError("The file refers to something other than a storage outside of its pickle.")
-        return self._storage(*pid[1:3], pid[4], pid[5] if len(pid) > 5 else None)
+        return self._storage(pid[1], pid[2], pid[4], pid[5] if len(pid) > 5 else None)
 
 
 _FUNCTIONS = {
