@@ -244,7 +244,7 @@ def test_mistakes_at_the_command(words, text):
 
 @pytest.mark.parametrize(("content", "text"), [
     ("#!/bin/sh\necho /bare/python3\necho missing\n", "which /bare/python3 does not find"),
-    ("#!/bin/sh\necho /bare/python3\necho broken ImportError: no\n", "cannot import the package: ImportError: no"),
+    ("#!/bin/sh\necho /bare/python3\necho broken ImportError: no\n", "the Python package, which /bare/python3 cannot import: ImportError: no"),
     ("#!/bin/sh\nexit 1\n", "cannot be run"),
 ])
 def test_the_command_without_the_package(tmp_path, content, text):

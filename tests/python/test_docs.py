@@ -171,7 +171,8 @@ def test_the_quickstart_trains_to_the_same_numbers_in_cpp(tmp_path):
 # ---- Pages of docs/ ------------------------------------------------------------------------------
 
 # These have their own tests.
-OWN_TEST = [ROOT / "README.md", *(ROOT / "docs" / page for page in ("custom-ops.md", "importing.md", "onnx.md", "tutorial.md"))]
+OWN_TEST = [ROOT / "README.md", ROOT / "examples" / "oar_reader" / "README.md",
+            *(ROOT / "docs" / page for page in ("custom-ops.md", "importing.md", "ocr.md", "onnx.md", "paddle-models.md", "tutorial.md"))]
 WITH_PYTHON = [page for page in PAGES if fences(str(page), "python") and page not in OWN_TEST]
 
 
@@ -180,6 +181,35 @@ def test_python_of_a_page(page, tmp_path):
     """The blocks continue each other, as they do for a reader."""
     (tmp_path / "page.py").write_text("\n".join(fences(str(page), "python")))
     run(sys.executable, "page.py", cwd=tmp_path)
+
+
+def test_python_of_the_page_on_models_of_paddle(tmp_path):
+    """Its model is one that Oar wrote; the block that writes one comes last on the page."""
+    before = ("import oar\n"
+              "net = oar.nn.Sequential(oar.nn.Conv2D(3, 4, 7, 8), oar.nn.ReLU(), oar.nn.Flatten(), oar.nn.Linear(3136, 5))\n"
+              "oar.inference.paddle.save(net, 'inference', [oar.static.InputSpec([None, 3, 224, 224], 'float32', 'x')])\n"
+              "image, executor = oar.randn([2, 3, 224, 224]).numpy(), oar.static.Executor()\n")
+    after = "import numpy as np\nnp.testing.assert_allclose(scores.numpy(), net(oar.to_tensor(image)).numpy(), rtol=1e-4, atol=1e-5)\n"
+    (tmp_path / "page.py").write_text("\n".join([before, *fences("docs/paddle-models.md", "python"), after]))
+    run(sys.executable, "page.py", cwd=tmp_path)
+
+
+def test_python_of_the_example_reader(tmp_path):
+    (tmp_path / "save.py").write_text(
+        "import oar\noar.jit.save(oar.nn.Linear(3, 2), 'model.oar', input_spec=[oar.static.InputSpec([None, 3], 'float32', 'x')])\n")
+    run(sys.executable, "save.py", cwd=tmp_path)
+    reader = ROOT / "examples" / "oar_reader"
+    (tmp_path / "page.py").write_text("\n".join(fences("examples/oar_reader/README.md", "python")))
+    assert "program forward" in run(sys.executable, "page.py", cwd=tmp_path, PYTHONPATH=str(reader))
+
+
+def test_python_of_the_page_on_text_in_images():
+    """Its networks come from a registry, so it does not run here: the names that it uses are looked up."""
+    (block,) = fences("docs/ocr.md", "python")
+    from oar.vision import ocr
+
+    names = set(re.findall(r"\bocr\.(\w+)", block))
+    assert names == {"fetch_models", "Reader", "draw"} and all(callable(getattr(ocr, name)) for name in names)
 
 
 def test_python_of_the_page_on_onnx(tmp_path):

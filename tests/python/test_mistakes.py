@@ -231,7 +231,7 @@ def test_there_are_enough_rows():
     ("a.pdparams", b"", "empty"),
     ("a.pdparams", b"\x80\x04\x95", "cut off"),
     ("a.pdparams", b"\x93NUMPY\x01", "numpy.load"),
-    ("model.pt", b"PK\x03\x04 and so on", "torch.save"),
+    ("model.pt", b"PK\x03\x04 and so on", "PyTorch that is damaged or cut off"),
     ("a.pdparams", b"<html>", "web page"),
     ("a.bin", b"\x08\x00\x00\x00\x00\x00\x00\x00{}      ", ".safetensors"),
     ("a.safetensors", b"xx", "not a safetensors file"),
