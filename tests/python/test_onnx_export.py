@@ -172,3 +172,21 @@ def test_mistakes(tmp_path):
     with pytest.raises(NotImplementedError, match="no counterpart for: erfinv, lgamma"):
         oar.onnx.export(lambda x: oar.lgamma(oar.erfinv(x)), tmp_path / "m", spec)
     assert not list(tmp_path.glob("*.onnx"))
+
+
+def test_cells_of_all_steps_are_refused(tmp_path):
+    """ONNX's node has only the last one: another must not take its place."""
+    weight, start = oar.to_tensor(random(12, 3)), oar.zeros([2, 3])
+
+    def cells(x):
+        return oar._C.ops.recurrent(x, weight, start, start)[1]
+
+    spec = [InputSpec([5, 2, 12], "float32", "x")]
+    with pytest.raises(NotImplementedError, match="no counterpart for: recurrent"):
+        oar.onnx.export(cells, tmp_path / "all", spec)
+    with pytest.raises(NotImplementedError, match="no counterpart for: recurrent"):
+        oar.onnx.export(lambda x: cells(x)[2], tmp_path / "middle", spec)
+    oar.onnx.export(lambda x: cells(x)[4], tmp_path / "last", spec)
+    x = random(5, 2, 12, seed=1)
+    (found,) = oar.onnx.load(tmp_path / "last.onnx")(x)
+    np.testing.assert_allclose(found.numpy(), cells(oar.to_tensor(x))[4].numpy(), rtol=1e-5, atol=1e-6)

@@ -275,11 +275,29 @@ void write_recurrent(OpCall& c) {
                lifted(bias), "", lifted(c.in("hidden")), lifted(c.in("cell"))},
               attributes, lstm ? 3 : 2);
   c.give(0, c.node("Squeeze", {made[0], g.integers({1})}));
-  // Only the last cell exists; uses_last_cell has seen that nothing reads another one.
-  if (lstm) c.give(1, made[2]);
+  // Only the last cell exists, which stands for those of all steps: reads_last_cell has seen that nothing reads another one.
+  if (lstm) c.give(1, c.node("Expand", {made[2], g.shape(c.result_type(1).shape)}));
   if (!lstm) c.give(1, c.node("Expand", {c.number_like(0, "gates"), g.integers({0})}));
 }
+// Is the value read only where it is the cell of the last step?
+bool reads_last_cell(const OpCall& c) {
+  const ValueId cells = c.call.results[1];
+  const Dim steps = c.result_type(1).shape[0], last = c.flag("reverse") ? Dim(0) : steps - Dim(1);
+  const auto& outputs = c.program.outputs;
+  if (std::find(outputs.begin(), outputs.end(), cells) != outputs.end()) return false;
+  constexpr int64_t kOneElement = 1;  // the kind of an index
+  for (const Instruction& reader : c.program.body.instructions)
+    for (const Operand& operand : reader.operands) {
+      if (std::find(operand.ids.begin(), operand.ids.end(), cells) == operand.ids.end()) continue;
+      if (reader.op != &get_op("slice_view")) return false;
+      const std::vector<Dim> index = OpCall(c.program, reader, nullptr, c.opset).sizes("index");
+      if (index.size() < 2 || index[0] != Dim(kOneElement)) return false;
+      if (index[1] != last && !(last != Dim(0) && index[1] == Dim(-1))) return false;
+    }
+  return true;
+}
 bool is_plain_recurrent(const OpCall& c) {
+  if (c.text("mode") == "lstm" && !reads_last_cell(c)) return false;
   return c.text("mode") != "relu" && !c.has("projection") && !c.has("length") &&
          c.type("gates").shape[2].is_known() && c.type("weight").shape[1].is_known();
 }
