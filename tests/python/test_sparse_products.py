@@ -194,3 +194,34 @@ def test_pca_lowrank():
         np.testing.assert_allclose((u * s @ v.T).numpy(), expected, atol=1e-8)
     with pytest.raises(ValueError, match="q is 9"):
         sparse.pca_lowrank(oar.to_tensor(x).to_sparse_csr(), 9)
+
+
+def test_rows_with_far_more_columns_than_elements():
+    """No memory for each of the columns: there are 2 ** 40."""
+    rng, width = np.random.default_rng(0), 2**40
+    places = np.sort(rng.choice(2**40, 12, replace=False))
+    y = np.zeros([4, 12])
+    crows, cols, values = [0], [], []
+    for row in range(4):
+        chosen = np.sort(rng.choice(12, 5, replace=False))
+        y[row, chosen] = rng.standard_normal(5)
+        cols += list(places[chosen])
+        values += list(y[row, chosen])
+        crows.append(len(cols))
+    x = rng.standard_normal([3, 4])
+    left = oar.to_tensor(x).to_sparse_csr()
+    right = sparse.sparse_csr_tensor(crows, cols, values, [4, width], dtype="float64")
+    product = sparse.matmul(left, right)
+    assert product.shape == [3, width]
+    found = np.zeros([3, 12])
+    for row in range(3):
+        begin, end = product.crows().tolist()[row : row + 2]
+        at = product.cols().numpy()[begin:end]
+        assert (np.diff(at) > 0).all()
+        found[row, np.searchsorted(places, at)] = product.values().numpy()[begin:end]
+    np.testing.assert_allclose(found, x @ y, rtol=1e-12, atol=1e-12)
+
+    parts = [oar.to_tensor(t) for t in (np.array([0, 3, 1]), np.array([2, 1, 1]))]
+    matrix = [right.crows(), right.cols(), right.values()]
+    dots = oar._C.ops.csr_dots(*parts, *matrix, *matrix, [width])
+    np.testing.assert_allclose(dots.numpy(), [y[0] @ y[2], y[3] @ y[1], y[1] @ y[1]], rtol=1e-12)

@@ -1,6 +1,7 @@
 // Products of two sparse matrices.
 #include <algorithm>
 #include <bit>
+#include <initializer_list>
 #include <vector>
 
 #include "oar/backend/cpu/sparse/positions.h"
@@ -31,6 +32,42 @@ struct CsrMatrix {
   const int64_t rows, count;
   const int64_t *crows, *cols;
   const T* values;
+};
+
+// Sums need memory for each column. If a row has far more columns than all matrices have elements, those that occur are numbered.
+class Columns {
+ public:
+  template <class T>
+  Columns(int64_t width, std::initializer_list<CsrMatrix<T>*> matrices) : width_(width) {
+    int64_t elements = 0;
+    for (const CsrMatrix<T>* m : matrices) elements += m->count;
+    if (width <= kPlenty || width / 8 <= elements) return;
+    for (const CsrMatrix<T>* m : matrices) used_.insert(used_.end(), m->cols, m->cols + m->count);
+    std::sort(used_.begin(), used_.end());
+    used_.erase(std::unique(used_.begin(), used_.end()), used_.end());
+    width_ = static_cast<int64_t>(used_.size());
+    numbered_ = true;
+    for (CsrMatrix<T>* m : matrices) {
+      std::vector<int64_t>& numbers = numbers_.emplace_back(static_cast<size_t>(m->count));
+      std::transform(m->cols, m->cols + m->count, numbers.begin(), [&](int64_t col) {
+        return std::lower_bound(used_.begin(), used_.end(), col) - used_.begin();
+      });
+      m->cols = numbers.data();
+    }
+  }
+  int64_t width() const { return width_; }
+  void restore(int64_t* cols, int64_t count) const {
+    if (numbered_)
+      std::transform(cols, cols + count, cols,
+                     [&](int64_t number) { return used_[static_cast<size_t>(number)]; });
+  }
+
+ private:
+  static constexpr int64_t kPlenty = 1 << 16;
+  int64_t width_;
+  bool numbered_ = false;
+  std::vector<int64_t> used_;
+  std::vector<std::vector<int64_t>> numbers_;
 };
 
 // The columns that a row of the product has, each once, and their sums. One per thread.
@@ -129,12 +166,14 @@ void csr_product(KernelCall& call) {
   const int64_t width = call.arg(6).as_ints()[0];
   visit_wide<kNumbers>(call.dtype(2), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const CsrMatrix<T> x(call, 0, call.in(3).numel - 1, "x"), y(call, 3, width, "y");
+    const CsrMatrix<T> x(call, 0, call.in(3).numel - 1, "x");
+    CsrMatrix<T> y(call, 3, width, "y");
+    const Columns columns(width, {&y});
     int64_t work = 0;
     for (int64_t p = 0; p < x.count; ++p) work += y.crows[x.cols[p] + 1] - y.crows[x.cols[p]];
     const int64_t chunks = chunk_count(x.rows, work), starts = x.rows + 1;
     auto* crows = static_cast<int64_t*>(call.allocate(0, Ints(&starts, 1)).data);
-    std::vector<RowSums<T>> sums(static_cast<size_t>(chunks), RowSums<T>(width));
+    std::vector<RowSums<T>> sums(static_cast<size_t>(chunks), RowSums<T>(columns.width()));
     const auto each_row = [&](auto&& body) {
       parallel_chunks(chunks, [&](int64_t chunk) {
         for (int64_t row = x.rows * chunk / chunks; row < x.rows * (chunk + 1) / chunks; ++row)
@@ -149,6 +188,7 @@ void csr_product(KernelCall& call) {
     const Result<T> values(call.allocate(2, Ints(&found, 1)));
     each_row([&](RowSums<T>& part, int64_t row) {
       part.sum(x, y, row, cols + crows[row], values.data() + crows[row]);
+      columns.restore(cols + crows[row], crows[row + 1] - crows[row]);
     });
     values.finish();
   });
@@ -159,14 +199,15 @@ void csr_dots(KernelCall& call) {
   const Flat<int64_t> rows(call.in(0)), cols(call.in(1));
   visit_wide<kNumbers>(call.dtype(4), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const CsrMatrix<T> x(call, 2, width, "x"), y(call, 5, width, "y");
+    CsrMatrix<T> x(call, 2, width, "x"), y(call, 5, width, "y");
+    const Columns columns(width, {&x, &y});
     check_positions(rows.data(), count, x.rows, "rows");
     check_positions(cols.data(), count, y.rows, "cols");
     const Result<T> out(call.out());
-    const int64_t chunks = chunk_count(count, count * 16 + width);
+    const int64_t chunks = chunk_count(count, count * 16 + columns.width());
     parallel_chunks(chunks, [&](int64_t chunk) {
       // A row of x, spread over all columns; zero elsewhere.
-      std::vector<T> spread(static_cast<size_t>(width), T(0));
+      std::vector<T> spread(static_cast<size_t>(columns.width()), T(0));
       int64_t held = -1;
       const auto put = [&](int64_t row, bool set) {
         for (int64_t p = x.crows[row]; p < x.crows[row + 1]; ++p) {
