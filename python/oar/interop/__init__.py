@@ -2,5 +2,6 @@
 
 from oar.interop.gguf import GgufFile, load_gguf
 from oar.interop.graph import GraphModel, load_caffe, load_tflite
+from oar.interop.torch_state import torch_state
 
-__all__ = ["GgufFile", "GraphModel", "load_caffe", "load_gguf", "load_tflite"]
+__all__ = ["GgufFile", "GraphModel", "load_caffe", "load_gguf", "load_tflite", "torch_state"]
