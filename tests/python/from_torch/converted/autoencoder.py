@@ -51,7 +51,6 @@ class AutoEncoder(nn.Layer):
 
 def pictures(n, seed):
     """Blobs at different places."""
-    g = oar.Generator().manual_seed(seed)
     angle = T.arange(n, dtype=T.float64) * 0.7 + seed
     grid_y, grid_x = oar.meshgrid(T.linspace(-1, 1, 16), T.linspace(-1, 1, 16), indexing="ij")
     cx, cy = angle.cos().view(-1, 1, 1) * 0.5, angle.sin().view(-1, 1, 1) * 0.5
