@@ -1,5 +1,6 @@
-// Models of Caffe and TFLite.
+// Models of Caffe, TensorFlow and TFLite.
 #include "oar/interop/caffe/import.h"
+#include "oar/interop/tensorflow/import.h"
 #include "oar/interop/tflite/import.h"
 #include "programs.h"
 
@@ -36,7 +37,7 @@ PyObject* text_of(const std::string& text) {
                               "backslashreplace");
 }
 
-// (name, dtype, shape) for each input
+// (name, dtype, shape) for each input; the shape is None if it may have any number of axes
 PyObject* inputs(PyObject* self, void*) {
   return guarded([&] {
     Ref made = checked(PyList_New(0));
@@ -48,7 +49,8 @@ PyObject* inputs(PyObject* self, void*) {
       }
       const Ref name = checked(text_of(port.name));
       const Ref dtype = checked(PyUnicode_FromString(std::string(name_of(port.dtype)).c_str()));
-      const Ref entry = checked(PyTuple_Pack(3, name.get(), dtype.get(), shape.get()));
+      PyObject* sizes = port.any_rank ? Py_None : shape.get();
+      const Ref entry = checked(PyTuple_Pack(3, name.get(), dtype.get(), sizes));
       check(PyList_Append(made.get(), entry.get()));
     }
     return made.release();
@@ -129,7 +131,31 @@ PyObject* tflite_model(PyObject*, PyObject* args) {
   return guarded([&] { return wrap_graph(tflite::read_model(std::string(viewed(bytes, size)))); });
 }
 
+std::vector<std::string> listed_texts(PyObject* list) {
+  const Ref fast = checked(PySequence_Fast(list, "a list of names is expected"));
+  std::vector<std::string> texts;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); ++i) {
+    Py_ssize_t size;
+    const char* text = PyUnicode_AsUTF8AndSize(PySequence_Fast_GET_ITEM(fast.get(), i), &size);
+    if (!text) throw PythonError{};
+    texts.emplace_back(text, static_cast<size_t>(size));
+  }
+  return texts;
+}
+
+// tensorflow_model(path, signature, inputs, outputs)
+PyObject* tensorflow_model(PyObject*, PyObject* args) {
+  const char *path, *signature;
+  PyObject *inputs, *outputs;
+  if (!PyArg_ParseTuple(args, "ssOO", &path, &signature, &inputs, &outputs)) return nullptr;
+  return guarded([&] {
+    return wrap_graph(
+        tensorflow::load_model(path, {signature, listed_texts(inputs), listed_texts(outputs)}));
+  });
+}
+
 PyMethodDef kGraphFunctions[] = {{"caffe_model", caffe_model, METH_VARARGS, nullptr},
+                                 {"tensorflow_model", tensorflow_model, METH_VARARGS, nullptr},
                                  {"tflite_model", tflite_model, METH_VARARGS, nullptr},
                                  {}};
 

@@ -64,7 +64,9 @@ struct GraphModel::Parts {
   std::vector<Port> inputs;
   std::vector<std::string> outputs;
   Import import;
+  Steps steps;
   std::mutex mutex;
+  std::string obstacle;  // why there is no program
   std::vector<std::shared_ptr<const Executor>> executors;  // the newest last
 
   void check(const std::vector<Tensor>& given) const {
@@ -77,20 +79,29 @@ struct GraphModel::Parts {
       user_check(given[i].dtype() == port.dtype, ErrorKind::InvalidArgument,
                  "the input '{}' is of dtype {}, but the model takes {}.\nhint: Cast it.",
                  port.name, name_of(given[i].dtype()), name_of(port.dtype));
-      user_check(static_cast<size_t>(given[i].rank()) == port.shape.size(),
+      user_check(port.any_rank || static_cast<size_t>(given[i].rank()) == port.shape.size(),
                  ErrorKind::InvalidArgument,
                  "the input '{}' has {} axes, but the model takes [{}] (-1: any size).", port.name,
                  given[i].rank(), join(port.shape, ", "));
     }
   }
 
+  // Null if the model only runs step by step.
   std::shared_ptr<const Executor> executor(const std::vector<Tensor>& given) {
     check(given);
     const std::lock_guard lock(mutex);
+    if (!obstacle.empty()) return nullptr;
     for (auto one = executors.rbegin(); one != executors.rend(); ++one)
       if ((*one)->misfit(given).empty()) return *one;
     refuse_nested_capture();
-    auto made = std::make_shared<const Executor>(import(given));
+    std::shared_ptr<const Executor> made;
+    try {
+      made = std::make_shared<const Executor>(import(given));
+    } catch (const Error& error) {
+      if (!steps || error.kind() != ErrorKind::Unsupported) throw;
+      obstacle = error.text();
+      return nullptr;
+    }
     const std::string misfit = made->misfit(given);
     user_check(misfit.empty(), ErrorKind::InvalidArgument, "{}", misfit);
     if (executors.size() == kMostPrograms) executors.erase(executors.begin());
@@ -99,22 +110,28 @@ struct GraphModel::Parts {
   }
 };
 
-GraphModel::GraphModel(std::vector<Port> inputs, std::vector<std::string> outputs, Import import)
+GraphModel::GraphModel(std::vector<Port> inputs, std::vector<std::string> outputs, Import import,
+                       Steps steps)
     : parts_(std::make_shared<Parts>()) {
   parts_->inputs = std::move(inputs);
   parts_->outputs = std::move(outputs);
   parts_->import = std::move(import);
+  parts_->steps = std::move(steps);
 }
 
 const std::vector<Port>& GraphModel::inputs() const { return parts_->inputs; }
 const std::vector<std::string>& GraphModel::outputs() const { return parts_->outputs; }
 
 std::vector<Tensor> GraphModel::run(const std::vector<Tensor>& inputs) const {
-  return parts_->executor(inputs)->run(inputs);
+  const auto executor = parts_->executor(inputs);
+  return executor ? executor->run(inputs) : parts_->steps(inputs);
 }
 
 Program GraphModel::program(const std::vector<Tensor>& inputs) const {
-  return parts_->executor(inputs)->program();
+  const auto executor = parts_->executor(inputs);
+  user_check(executor, ErrorKind::Unsupported,
+             "the model runs step by step, as no program can be made of it: {}", parts_->obstacle);
+  return executor->program();
 }
 
 void refuse_unknown(const std::vector<std::string>& unknown, std::string_view kind) {

@@ -47,6 +47,7 @@ struct Port {
   std::string name;
   DType dtype = DType::Float32;
   std::vector<int64_t> shape;  // -1: open
+  bool any_rank = false;       // the file does not say how many axes there are
 };
 
 // A model that runs. Inputs of sizes that are new get a program of their own; the 64 made last are kept.
@@ -54,7 +55,10 @@ class GraphModel {
  public:
   // The program for inputs like these.
   using Import = std::function<Program(const std::vector<Tensor>& like)>;
-  GraphModel(std::vector<Port> inputs, std::vector<std::string> outputs, Import import);
+  // The results for these inputs, node after node: for models of which no program can be made.
+  using Steps = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
+  GraphModel(std::vector<Port> inputs, std::vector<std::string> outputs, Import import,
+             Steps steps = {});
 
   const std::vector<Port>& inputs() const;
   const std::vector<std::string>& outputs() const;
