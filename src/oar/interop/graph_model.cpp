@@ -66,7 +66,7 @@ struct GraphModel::Parts {
   Import import;
   Steps steps;
   std::mutex mutex;
-  std::string obstacle;  // why there is no program
+  std::string obstacle;                                    // why there is no program
   std::vector<std::shared_ptr<const Executor>> executors;  // the newest last
 
   void check(const std::vector<Tensor>& given) const {

@@ -269,9 +269,9 @@ Tensor batch_to_space(const Tensor& x, const std::vector<int64_t>& block,
   for (size_t i = 0; i < axes; ++i) {
     const auto axis = static_cast<int64_t>(i) + 1;
     const int64_t size = x.dim(axis).value() * block[i];
-    user_check(crops[2 * i] >= 0 && crops[2 * i + 1] >= 0 &&
-                   crops[2 * i] <= size - crops[2 * i + 1],
-               ErrorKind::InvalidArgument, "it crops more than there is.");
+    user_check(
+        crops[2 * i] >= 0 && crops[2 * i + 1] >= 0 && crops[2 * i] <= size - crops[2 * i + 1],
+        ErrorKind::InvalidArgument, "it crops more than there is.");
     parts.push_back(x.dim(axis));
     shape.push_back(size);
     order.insert(order.end(), {static_cast<int64_t>(axes) + axis, static_cast<int64_t>(i)});

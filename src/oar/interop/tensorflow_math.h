@@ -11,7 +11,7 @@ namespace oar::interop {
 struct Window {
   std::vector<int64_t> kernel, stride, dilation = {1, 1};  // height, width; or depth, height, width
   bool same = false;                                       // else VALID
-  std::vector<int64_t> padding = {};                       // (before, after) for each, if it is explicit
+  std::vector<int64_t> padding = {};  // (before, after) for each, if it is explicit
 };
 
 // `filter` is [out, in / groups, height, width].

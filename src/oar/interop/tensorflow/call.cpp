@@ -107,9 +107,9 @@ std::vector<Dim> dims_of(const Call& c, const std::vector<int64_t>& sizes) {
 const Converter* find_converter(std::string_view op) {
   static const auto kAll = [] {
     std::unordered_map<std::string_view, const Converter*> all;
-    for (const auto& table : {elementwise_converters(), reduction_converters(),
-                              network_converters(), shape_converters(), selection_converters(),
-                              control_converters(), list_converters()})
+    for (const auto& table :
+         {elementwise_converters(), reduction_converters(), network_converters(),
+          shape_converters(), selection_converters(), control_converters(), list_converters()})
       for (const Converter& converter : table) all.emplace(converter.op, &converter);
     return all;
   }();

@@ -20,10 +20,10 @@ namespace oar::tensorflow {
 struct Item {
   Tensor tensor;
   bool known = false;
-  bool dead = false;                                       // of a branch that is not taken
-  std::shared_ptr<const std::vector<std::string>> texts;   // a tensor of texts
-  std::shared_ptr<const std::vector<Item>> list;           // a list of tensors
-  std::string variable;                                    // the name of one
+  bool dead = false;                                      // of a branch that is not taken
+  std::shared_ptr<const std::vector<std::string>> texts;  // a tensor of texts
+  std::shared_ptr<const std::vector<Item>> list;          // a list of tensors
+  std::string variable;                                   // the name of one
 
   Item() = default;
   Item(Tensor t) : tensor(std::move(t)) {}  // what most converters return
@@ -103,8 +103,8 @@ struct Converter {
   Items (*convert)(const Call&);
   enum Kind : uint8_t {
     Computes,
-    Sizes,     // its result depends on the sizes of its inputs alone
-    Leads,     // it calls functions, or moves values: nothing that it does itself is part of the program
+    Sizes,  // its result depends on the sizes of its inputs alone
+    Leads,  // it calls functions, or moves values: nothing that it does itself is part of the program
     Notes,     // it has no result, and is never run
     Writes,    // it gives a variable a value
     Branches,  // of its results one is dead

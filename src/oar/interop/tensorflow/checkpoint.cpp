@@ -70,7 +70,8 @@ std::string_view block_at(std::string_view file, std::string_view& handle) {
 // Keys share their beginning with the key before them.
 template <class F>
 void for_each_entry(std::string_view block, F&& entry) {
-  const auto restarts = number_at<uint32_t>(block, block.size() - std::min<size_t>(block.size(), 4));
+  const auto restarts =
+      number_at<uint32_t>(block, block.size() - std::min<size_t>(block.size(), 4));
   if (block.size() < 4 || restarts > (block.size() - 4) / 4) damaged("a block has no end");
   std::string_view rest = block.substr(0, block.size() - 4 - size_t{4} * restarts);
   std::string key;
@@ -178,13 +179,12 @@ Tensor Checkpoint::tensor(const std::string& name) {
   user_check(!e.sliced, ErrorKind::Unsupported, "{} is stored in several slices.", what);
   const DType dtype = dtype_of(e.type, what);
   const std::string& content = shard(e.shard);
-  user_check(e.offset >= 0 && e.size >= 0 &&
-                 static_cast<uint64_t>(e.offset) <= content.size() &&
+  user_check(e.offset >= 0 && e.size >= 0 && static_cast<uint64_t>(e.offset) <= content.size() &&
                  static_cast<uint64_t>(e.size) <= content.size() - static_cast<uint64_t>(e.offset),
              ErrorKind::InvalidArgument, "{} lies outside of its file, which has {} bytes.", what,
              content.size());
-  const std::string_view bytes = std::string_view(content).substr(
-      static_cast<size_t>(e.offset), static_cast<size_t>(e.size));
+  const std::string_view bytes =
+      std::string_view(content).substr(static_cast<size_t>(e.offset), static_cast<size_t>(e.size));
   user_check(checksum(bytes) == e.checksum, ErrorKind::InvalidArgument,
              "{} has a wrong checksum: its file is damaged.", what);
   return tensor_of_bytes(bytes, e.shape, dtype, what);

@@ -31,8 +31,8 @@ struct Constant {
 };
 
 struct Attribute {
-  std::string text;      // or the name of a function
-  int64_t integer = 0;   // or a type, or a flag
+  std::string text;     // or the name of a function
+  int64_t integer = 0;  // or a type, or a flag
   double number = 0;
   OpenShape shape;
   std::shared_ptr<const Constant> constant;
@@ -43,7 +43,8 @@ struct Attribute {
 
 struct Node {
   std::string name, op;
-  std::vector<std::string> inputs;  // "node", "node:1", in functions "node:output:1"; "^node" comes before it
+  std::vector<std::string>
+      inputs;  // "node", "node:1", in functions "node:output:1"; "^node" comes before it
   std::map<std::string, Attribute, std::less<>> attributes;
 
   const Attribute* find(std::string_view attribute) const;

@@ -58,9 +58,7 @@ Items prelu_of(const Call& c) {
   const Tensor& x = c.tensor(0);
   return {relu(x) - relu(-x) * c.tensor(1)};
 }
-Items clipped(const Call& c) {
-  return {minimum(maximum(c.tensor(0), c.tensor(1)), c.tensor(2))};
-}
+Items clipped(const Call& c) { return {minimum(maximum(c.tensor(0), c.tensor(1)), c.tensor(2))}; }
 Items sum_of_all(const Call& c) {
   const std::vector<Tensor> all = c.tensors();
   Tensor total = all[0];

@@ -150,7 +150,8 @@ Items fused_convolution(const Call& c) { return fused(c, convolution); }
 Items fused_convolution_by_channel(const Call& c) { return fused(c, convolution_by_channel); }
 
 Tensor product(const Call& c, const Tensor& bias) {
-  const Tensor made = matmul(c.tensor(0), c.tensor(1), c.flag("transpose_a"), c.flag("transpose_b"));
+  const Tensor made =
+      matmul(c.tensor(0), c.tensor(1), c.flag("transpose_a"), c.flag("transpose_b"));
   return bias.defined() ? made + bias : made;
 }
 Items fused_product(const Call& c) { return fused(c, product); }
@@ -208,8 +209,7 @@ Items biased(const Call& c) {
 Items locally_normalised(const Call& c) {
   const auto size = 2 * c.integer("depth_radius", 5) + 1;
   if (size < 1 || size > 4096) c.refuse("its radius is impossible");
-  return {local_response_norm(c.tensor(0), size,
-                              c.number("alpha", 1) * static_cast<double>(size),
+  return {local_response_norm(c.tensor(0), size, c.number("alpha", 1) * static_cast<double>(size),
                               c.number("beta", 0.5), c.number("bias", 1), "NHWC")};
 }
 

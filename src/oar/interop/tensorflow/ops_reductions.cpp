@@ -39,16 +39,20 @@ Items product_of(const Call& c) {
   });
 }
 Items max_of(const Call& c) {
-  return reduced(c, [](const Tensor& x, const IntArgs& axes, bool keeps) { return max(x, axes, keeps); });
+  return reduced(
+      c, [](const Tensor& x, const IntArgs& axes, bool keeps) { return max(x, axes, keeps); });
 }
 Items min_of(const Call& c) {
-  return reduced(c, [](const Tensor& x, const IntArgs& axes, bool keeps) { return min(x, axes, keeps); });
+  return reduced(
+      c, [](const Tensor& x, const IntArgs& axes, bool keeps) { return min(x, axes, keeps); });
 }
 Items any_of(const Call& c) {
-  return reduced(c, [](const Tensor& x, const IntArgs& axes, bool keeps) { return any(x, axes, keeps); });
+  return reduced(
+      c, [](const Tensor& x, const IntArgs& axes, bool keeps) { return any(x, axes, keeps); });
 }
 Items all_of(const Call& c) {
-  return reduced(c, [](const Tensor& x, const IntArgs& axes, bool keeps) { return all(x, axes, keeps); });
+  return reduced(
+      c, [](const Tensor& x, const IntArgs& axes, bool keeps) { return all(x, axes, keeps); });
 }
 Items norm_of(const Call& c) {
   return reduced(c, [](const Tensor& x, const IntArgs& axes, bool keeps) {

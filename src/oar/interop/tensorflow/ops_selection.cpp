@@ -28,7 +28,9 @@ Tensor gathered_in_batches(const Call& c, int64_t axis, int64_t batches) {
   std::vector<Dim> joined{Dim(count * size)}, shape(places.dims().begin(), places.dims().end());
   joined.insert(joined.end(), x.dims().begin() + axis + 1, x.dims().end());
   shape.insert(shape.end(), x.dims().begin() + axis + 1, x.dims().end());
-  const Tensor first = reshape(range(Scalar(int64_t{0}), Scalar(count * size), Scalar(std::max<int64_t>(size, 1)), DType::Int64), {count, 1});
+  const Tensor first = reshape(range(Scalar(int64_t{0}), Scalar(count * size),
+                                     Scalar(std::max<int64_t>(size, 1)), DType::Int64),
+                               {count, 1});
   const Tensor flat = reshape(cast(places, DType::Int64), {count, -1}) + first;
   return reshape(index_select(reshape(x, joined), reshape(flat, {-1}), 0), shape);
 }
@@ -47,9 +49,8 @@ Items gathered_nd(const Call& c) {
 // Rows of a variable.
 Items gathered_of_variable(const Call& c) {
   const Item variable = c.around.variable(c.item(0).variable);
-  return c.around.compute(c.node, c.known(1), [&] {
-    return Items{gathered_along(variable.tensor, c.tensor(1), 0)};
-  });
+  return c.around.compute(c.node, c.known(1),
+                          [&] { return Items{gathered_along(variable.tensor, c.tensor(1), 0)}; });
 }
 
 Items scattered(const Call& c) {
@@ -89,8 +90,7 @@ Items largest(const Call& c) {
   if (x.rank() < 1 || k < 0 || k > x.dim(-1).value()) c.refuse(format("its k is {}", k));
   // Of equal elements the first ones come first.
   const Tensor order = slice(argsort(x, -1, true, true), {x.rank() - 1}, {0}, {k});
-  return {take_along_axis(x, order, -1),
-          cast(order, c.dtype("index_type", DType::Int32))};
+  return {take_along_axis(x, order, -1), cast(order, c.dtype("index_type", DType::Int32))};
 }
 
 // ---- whose number of results depends on the elements ------------------------------------------

@@ -102,9 +102,7 @@ Items mirrored(const Call& c) {
 }
 
 Items tiled(const Call& c) { return {tile(c.tensor(0), dims_of(c, c.integers(1)))}; }
-Items broadcasted(const Call& c) {
-  return {broadcast_to(c.tensor(0), dims_of(c, c.integers(1)))};
-}
+Items broadcasted(const Call& c) { return {broadcast_to(c.tensor(0), dims_of(c, c.integers(1)))}; }
 Items reversed(const Call& c) {
   const List axes = c.axes(1);
   return {axes.empty() ? c.tensor(0) : flip(c.tensor(0), axes)};

@@ -55,8 +55,7 @@ Converter::Kind kind_of(const Node& node) {
 
 // Nodes of one graph, or of one call of a function.
 struct Frame {
-  explicit Frame(const Graph& of)
-      : graph(of), results(of.nodes.size()), state(of.nodes.size()) {
+  explicit Frame(const Graph& of) : graph(of), results(of.nodes.size()), state(of.nodes.size()) {
     for (const Node& node : graph.nodes) branches |= kind_of(node) == Converter::Branches;
   }
 
@@ -238,7 +237,8 @@ class Run : public Around {
       }
       user_check(found != frame.graph.places.end(), ErrorKind::InvalidArgument,
                  "the file is damaged: {} reads '{}', which is not there.", node.str(), input);
-      if (!control && fed(frame, s.node, output_number(network_.graph, frame.graph.nodes[found->second], s)))
+      if (!control &&
+          fed(frame, s.node, output_number(network_.graph, frame.graph.nodes[found->second], s)))
         continue;
       list.push_back(found->second);
     }
@@ -318,7 +318,8 @@ class Run : public Around {
     try {
       return body();
     } catch (const Error& error) {
-      if (error.kind() == ErrorKind::Interrupted || error.text().find("cannot be imported") != std::string::npos)
+      if (error.kind() == ErrorKind::Interrupted ||
+          error.text().find("cannot be imported") != std::string::npos)
         throw;
       fail(error.kind(), "{} cannot be imported: {}", node.str(), error.what());
     }

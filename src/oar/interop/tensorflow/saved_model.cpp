@@ -118,7 +118,8 @@ interop::GraphModel read_saved_model(std::string_view file, const ReadFile& read
     user_check(network->graph.main.find(place_of(meta.restore_node).node),
                ErrorKind::InvalidArgument,
                "the SavedModel does not say how its variables are restored.");
-    Checkpoint checkpoint([&](const std::string& ending) { return read("variables/variables" + ending); });
+    Checkpoint checkpoint(
+        [&](const std::string& ending) { return read("variables/variables" + ending); });
     restore(*network, place_of(meta.restore_node).node, checkpoint);
   }
   return model_of(std::move(network));

@@ -167,8 +167,7 @@ Tensor tensor_of_bytes(std::string_view bytes, const std::vector<int64_t>& shape
   const Tensor made = Tensor::empty(Shape(Ints(shape)), dtype);
   if (!bytes.empty()) std::memcpy(made->data, bytes.data(), bytes.size());
   if (dtype == DType::Bool)  // any other byte would be no bool
-    for (size_t i = 0; i < bytes.size(); ++i)
-      static_cast<uint8_t*>(made->data)[i] = bytes[i] != 0;
+    for (size_t i = 0; i < bytes.size(); ++i) static_cast<uint8_t*>(made->data)[i] = bytes[i] != 0;
   return made;
 }
 
@@ -182,7 +181,8 @@ static Constant read(std::string_view message) {
     return {.texts = std::move(s.texts)};
   }
   const DType dtype = dtype_of(s.type, "a constant");
-  if (!s.content.empty()) return {.tensor = tensor_of_bytes(s.content, *s.shape, dtype, "a constant")};
+  if (!s.content.empty())
+    return {.tensor = tensor_of_bytes(s.content, *s.shape, dtype, "a constant")};
   return {.tensor = repeated_as(s, *s.shape, dtype)};
 }
 

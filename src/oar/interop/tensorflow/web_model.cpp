@@ -45,8 +45,7 @@ class Bytes {
 template <class Stored>
 Tensor real_numbers(std::string_view bytes, const std::vector<int64_t>& shape, double scale,
                     double least, bool whole) {
-  const Tensor made =
-      Tensor::empty(Shape(Ints(shape)), whole ? DType::Int32 : DType::Float32);
+  const Tensor made = Tensor::empty(Shape(Ints(shape)), whole ? DType::Int32 : DType::Float32);
   for (size_t i = 0; i < bytes.size() / sizeof(Stored); ++i) {
     Stored stored;
     std::memcpy(&stored, bytes.data() + i * sizeof(Stored), sizeof(Stored));
@@ -84,8 +83,9 @@ Constant weight_of(const JsonValue& entry, Bytes& bytes, const std::string& what
   const bool whole = dtype == "int32";
   if (packed && (stored == "uint8" || stored == "uint16")) {
     const double scale = packed->at("scale").number(), least = packed->at("min").number();
-    return {.tensor = stored == "uint8" ? real_numbers<uint8_t>(taken, shape, scale, least, whole)
-                                        : real_numbers<uint16_t>(taken, shape, scale, least, whole)};
+    return {.tensor = stored == "uint8"
+                          ? real_numbers<uint8_t>(taken, shape, scale, least, whole)
+                          : real_numbers<uint16_t>(taken, shape, scale, least, whole)};
   }
   const Tensor made = tensor_of_bytes(taken, shape, as, what);
   const FreshLayers fresh;
