@@ -38,8 +38,7 @@ Entry input_entry(const Network& network, const std::string& name, const std::st
   // In old files no axes mean that nothing is known.
   if (!shape && is_placeholder(node) && own && own->shape && !own->shape->empty())
     shape = own->shape;
-  entry.port.any_rank = !shape;
-  if (shape) entry.port.shape = *shape;
+  entry.port.shape = shape;
   return entry;
 }
 
