@@ -66,6 +66,7 @@ def add_prelu(graph_def, node):
         part = graph_def.node.add(name=f"{node.name}/{name}", op=op, input=inputs)
         part.attr["T"].type = 1
     node.op = "Sub"
+    node.attr["T"].type = 1
     node.input[:] = [f"{node.name}/positive", f"{node.name}/scaled"]
 
 
