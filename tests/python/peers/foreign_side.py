@@ -75,6 +75,7 @@ def web_model(inputs, path, *names):
     import json
     import os
 
+    os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"  # some of these networks crash its kernels
     import tensorflow as tf
     from google.protobuf import json_format
 
@@ -125,6 +126,38 @@ def unfuse(graph_def, node):
         target.input[:] = inputs
         target.attr["T"].type = 1
         before = target.name
+
+
+def keras_network(name):
+    import keras
+    from keras import layers
+
+    if name == "recurrent":
+        x = words = layers.Input((20,), dtype="int32")
+        x = layers.Bidirectional(layers.LSTM(8, return_sequences=True))(layers.Embedding(100, 16, mask_zero=True)(x))
+        return keras.Model(words, layers.Dense(3, activation="softmax")(layers.GRU(8)(x)))
+    if name == "attention":
+        rows = layers.Input((12, 16))
+        x = layers.LayerNormalization()(layers.MultiHeadAttention(2, 8)(rows, rows) + rows)
+        return keras.Model(rows, layers.Dense(4)(layers.GlobalAveragePooling1D()(layers.Dense(32, activation="gelu")(x))))
+    return getattr(keras.applications, name)(input_shape=(224, 224, 3), weights=None, classifier_activation=None)
+
+
+def keras_export(inputs, name, folder):
+    """Writes a network with random weights as a SavedModel and as a frozen graph; returns what it computes."""
+    import keras
+    import tensorflow as tf
+    from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+
+    keras.utils.set_random_seed(0)
+    network = keras_network(name)
+    network.export(folder, verbose=False)
+    spec = tf.TensorSpec(network.inputs[0].shape, network.inputs[0].dtype, name="x")
+    traced = tf.function(lambda x: network(x, training=False)).get_concrete_function(spec)
+    frozen = convert_variables_to_constants_v2(traced, lower_control_flow=False)
+    with open(folder + ".pb", "wb") as file:
+        file.write(frozen.graph.as_graph_def().SerializeToString())
+    return [network(inputs[0], training=False).numpy()]
 
 
 def tensorflow(inputs, path, *names):
