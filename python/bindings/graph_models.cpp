@@ -1,5 +1,6 @@
-// Models of Caffe and TFLite.
+// Models of Caffe, TFLite and PyTorch.
 #include "oar/interop/caffe/import.h"
+#include "oar/interop/pytorch/import.h"
 #include "oar/interop/tflite/import.h"
 #include "programs.h"
 
@@ -129,8 +130,26 @@ PyObject* tflite_model(PyObject*, PyObject* args) {
   return guarded([&] { return wrap_graph(tflite::read_model(std::string(viewed(bytes, size)))); });
 }
 
+// torch_model(bytes) -> (model, weights by name)
+PyObject* torch_model(PyObject*, PyObject* args) {
+  const char* bytes;
+  Py_ssize_t size;
+  if (!PyArg_ParseTuple(args, "y#", &bytes, &size)) return nullptr;
+  return guarded([&] {
+    pytorch::Model model = pytorch::read_model(viewed(bytes, size));
+    const Ref weights = checked(PyDict_New());
+    for (const auto& [name, tensor] : model.weights) {
+      const Ref key = checked(text_of(name)), value = checked(wrap(tensor));
+      check(PyDict_SetItem(weights.get(), key.get(), value.get()));
+    }
+    const Ref graph = checked(wrap_graph(std::move(model.graph)));
+    return PyTuple_Pack(2, graph.get(), weights.get());
+  });
+}
+
 PyMethodDef kGraphFunctions[] = {{"caffe_model", caffe_model, METH_VARARGS, nullptr},
                                  {"tflite_model", tflite_model, METH_VARARGS, nullptr},
+                                 {"torch_model", torch_model, METH_VARARGS, nullptr},
                                  {}};
 
 }  // namespace

@@ -1,6 +1,6 @@
 """Models and weights in the files of other frameworks. ONNX has a module of its own, ``oar.onnx``; ``oar.load`` reads PyTorch's files."""
 
 from oar.interop.gguf import GgufFile, load_gguf
-from oar.interop.graph import GraphModel, load_caffe, load_tflite
+from oar.interop.graph import GraphModel, TorchModel, load_caffe, load_tflite, load_torch
 
-__all__ = ["GgufFile", "GraphModel", "load_caffe", "load_gguf", "load_tflite"]
+__all__ = ["GgufFile", "GraphModel", "TorchModel", "load_caffe", "load_gguf", "load_tflite", "load_torch"]
