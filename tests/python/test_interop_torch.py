@@ -193,6 +193,10 @@ def test_buffers_change():
     x = random(2)
     model(x)
     np.testing.assert_allclose(model(x)[0].numpy(), 2 * x, rtol=1e-6)
+    counts = [node("add.Tensor", {"self": R("w_count"), "other": 1}, "sum"), node("relu.default", {"self": R("x0")}, "y")]
+    model = loaded(archive(counts, described([x]), [R("y"), R("sum")], {"count": np.zeros(2, "float32")}, more=mutation))
+    assert [model(x)[1].tolist() for _ in range(3)] == [[1, 1], [2, 2], [3, 3]]
+    assert model.weights["count"].tolist() == [3, 3]
 
 
 def test_strided_weights():

@@ -118,12 +118,12 @@ void check_version(const JsonValue& root) {
 
 interop::Port port_of(const JsonValue& graph, const std::string& name) {
   const JsonValue& meta = graph.at("tensor_values").at(name);
-  interop::Port port{name, dtype_of(dtype_number(meta.at("dtype").integer())), {}};
+  std::vector<int64_t> shape;
   for (const JsonValue& size : meta.at("sizes").list()) {
     const JsonValue* fixed = size.find("as_int");
-    port.shape.push_back(fixed ? fixed->integer() : -1);
+    shape.push_back(fixed ? fixed->integer() : -1);
   }
-  return port;
+  return {name, dtype_of(dtype_number(meta.at("dtype").integer())), std::move(shape)};
 }
 
 class Reader {

@@ -40,7 +40,7 @@ class Runner {
     for (const Weight& w : file_.weights) {
       interop::GraphCapture::constant(w.name, w.tensor);
       Value value(w.tensor);
-      value.known = true;
+      value.known = !is_written(w);
       scope.values[w.value] = value;
     }
     for (size_t i = 0; i < file_.inputs.size(); ++i)
@@ -65,6 +65,13 @@ class Runner {
       return found->second;
     }
   };
+
+  // What a run changes is no constant.
+  bool is_written(const Weight& weight) const {
+    for (const Mutation& m : file_.mutations)
+      if (m.target == weight.value) return true;
+    return false;
+  }
 
   // ---- arguments -------------------------------------------------------------------------------
 
