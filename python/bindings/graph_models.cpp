@@ -1,7 +1,8 @@
-// Models of other frameworks, and those of Caffe, TensorFlow and TFLite.
+// Models of other frameworks, and those of Caffe, TensorFlow, TFLite and PyTorch.
 #include "graph_models.h"
 
 #include "oar/interop/caffe/import.h"
+#include "oar/interop/pytorch/import.h"
 #include "oar/interop/tensorflow/import.h"
 #include "oar/interop/tflite/import.h"
 #include "programs.h"
@@ -156,9 +157,28 @@ PyObject* tensorflow_model(PyObject*, PyObject* args) {
   });
 }
 
+// torch_model(bytes) -> (model, weights by name)
+PyObject* torch_model(PyObject*, PyObject* args) {
+  const char* bytes;
+  Py_ssize_t size;
+  if (!PyArg_ParseTuple(args, "y#", &bytes, &size)) return nullptr;
+  return guarded([&] {
+    pytorch::Model model = pytorch::read_model(viewed(bytes, size));
+    const Ref weights = checked(PyDict_New());
+    for (const auto& [name, tensor] : model.weights) {
+      const Ref key = checked(file_text(name)), value = checked(wrap(tensor));
+      check(PyDict_SetItem(weights.get(), key.get(), value.get()));
+    }
+    const Ref graph =
+        checked(wrap_graph(std::make_shared<const GraphModel>(std::move(model.graph))));
+    return PyTuple_Pack(2, graph.get(), weights.get());
+  });
+}
+
 PyMethodDef kGraphFunctions[] = {{"caffe_model", caffe_model, METH_VARARGS, nullptr},
                                  {"tensorflow_model", tensorflow_model, METH_VARARGS, nullptr},
                                  {"tflite_model", tflite_model, METH_VARARGS, nullptr},
+                                 {"torch_model", torch_model, METH_VARARGS, nullptr},
                                  {}};
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "autograd_util.h"
 #include "oar/base/file.h"
 #include "oar/formats/checksum.h"
+#include "oar/formats/zip.h"
 #include "oar/oar.h"
 
 namespace oar::test {

@@ -4,10 +4,13 @@
 
 #include "driver.h"
 #include "oar/base/error.h"
+#include "oar/formats/checksum.h"
 #include "oar/formats/gguf.h"
 #include "oar/interop/caffe/import.h"
+#include "oar/interop/pytorch/import.h"
 #include "oar/interop/tflite/import.h"
 #include "tflite_seed.h"
+#include "torch_seed.h"
 
 namespace {
 
@@ -53,13 +56,42 @@ void read_tflite(std::string_view file) {
   import_small(oar::tflite::read_model(std::string(file)));
 }
 
+std::string number(uint64_t value, int bytes) {
+  return {reinterpret_cast<const char*>(&value), static_cast<size_t>(bytes)};
+}
+
+using Files = std::vector<std::pair<std::string, std::string>>;
+std::string zipped(const Files& files) {
+  std::string made, list;
+  for (const auto& [name, content] : files) {
+    const std::string what = number(20, 2) + number(0, 8) + number(oar::crc32(content), 4) +
+                             number(content.size(), 4) + number(content.size(), 4) +
+                             number(name.size(), 2) + number(0, 2);
+    list += "PK\1\2" + number(20, 2) + what + number(0, 8) + number(0, 2) + number(made.size(), 4) +
+            name;
+    made += "PK\3\4" + what + name + content;
+  }
+  const size_t at = made.size();
+  return made + list + "PK\5\6" + number(0, 4) + number(files.size(), 2) + number(files.size(), 2) +
+         number(list.size(), 4) + number(at, 4) + number(0, 2);
+}
+
+// Texts of an archive, whose checksums would hide them from mutations.
+void read_torch_texts(std::string_view file) {
+  const size_t middle = file.find(kBetween);
+  if (middle == std::string_view::npos) return;
+  import_small(
+      oar::pytorch::read_model(zipped({{"m/models/model.json", std::string(file.substr(0, middle))},
+                                       {"m/data/weights/model_weights_config.json",
+                                        std::string(file.substr(middle + kBetween.size()))},
+                                       {"m/data/weights/weight_0", std::string(8, '\1')}}))
+          .graph);
+}
+void read_torch(std::string_view file) { import_small(oar::pytorch::read_model(file).graph); }
+
 void read_gguf(std::string_view file) {
   for (const oar::GgufTensor& tensor : oar::parse_gguf(file).tensors)
     if (!tensor.data.empty()) oar::read_gguf_tensor(tensor);
-}
-
-std::string number(uint64_t value, int bytes) {
-  return {reinterpret_cast<const char*>(&value), static_cast<size_t>(bytes)};
 }
 
 // A list of texts, and a tensor of one block.
@@ -87,6 +119,24 @@ std::string caffe_seed() {
   return text + std::string(kBetween) + std::string("\xa2\x06", 2) + char(layer.size()) + layer;
 }
 
+std::string torch_texts() {
+  return std::string(kTorchModelSeed) + std::string(kBetween) + kTorchWeightsSeed;
+}
+// A state dict of older archives: {"w": a tensor of two numbers}.
+std::string torch_state() {
+  using namespace std::string_literals;
+  const auto text = [](const std::string& t) { return "X" + number(t.size(), 4) + t; };
+  const std::string storage =
+      "(" + text("storage") + "ctorch\nFloatStorage\n" + text("0") + text("cpu") + "K\2tQ";
+  const std::string pickle = "\x80\2}(" + text("w") + "ctorch._utils\n_rebuild_tensor_v2\n(" +
+                             storage + "K\0K\2\x85K\1\x85\x89}tRu."s;
+  return zipped({{"archive/data.pkl", pickle}, {"archive/data/0", std::string(8, '\1')}});
+}
+std::string torch_older() {
+  return zipped({{"serialized_exported_program.json", kTorchModelSeed},
+                 {"serialized_state_dict.pt", torch_state()}});
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -96,6 +146,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   expect_error_or_nothing([&] { read_caffe(file); });
   expect_error_or_nothing([&] { read_tflite(file); });
   expect_error_or_nothing([&] { read_gguf(file); });
+  expect_error_or_nothing([&] { read_torch(file); });
+  expect_error_or_nothing([&] { read_torch_texts(file); });
   return 0;
 }
 
@@ -104,10 +156,13 @@ std::vector<std::string> seeds() {
   read_caffe(caffe_seed());  // they are good: an error here ends the program
   read_tflite(tflite);
   read_gguf(gguf_seed());
+  read_torch_texts(torch_texts());
   // Mutants of mutants are mostly wrong at their beginning: half of the pool stays good.
   std::vector<std::string> pool(64, caffe_seed());
   pool.resize(128, tflite);
   pool.resize(160, gguf_seed());
+  pool.resize(288, torch_texts());
+  pool.resize(304, torch_older());
   return pool;
 }
 
@@ -134,5 +189,13 @@ std::vector<std::string> dictionary() {
           "order: 1",
           "\x3a\x01",
           "\x2a\x04",
-          "global_pooling: true"};
+          "global_pooling: true",
+          "\"as_none\":true",
+          "\"as_int\":-1",
+          "{\"as_tensor\":{\"name\":\"x\"}}",
+          "aten.add_.Tensor",
+          "aten.reshape.default",
+          "aten.select.int",
+          "as_sym_int",
+          "9223372036854775807"};
 }

@@ -7,6 +7,7 @@
 #include "oar/base/error.h"
 #include "oar/formats/npz.h"
 #include "oar/formats/pickle.h"
+#include "oar/formats/zip.h"
 #include "oar/ops/gen/creation.h"
 
 namespace {

@@ -11,7 +11,7 @@ import oar
 from oar import _C
 from oar._C import Tensor
 
-__all__ = ["GraphModel", "load_caffe", "load_tensorflow", "load_tflite"]
+__all__ = ["GraphModel", "TorchModel", "load_caffe", "load_tensorflow", "load_tflite", "load_torch"]
 
 
 class GraphModel:
@@ -136,3 +136,43 @@ def load_tflite(path: str | os.PathLike[str]) -> GraphModel:
         >>> model = oar.interop.load_tflite('model.tflite')  # doctest: +SKIP
     """
     return GraphModel(_C.tflite_model(content_of(path, "interop.load_tflite")))
+
+
+class TorchModel(GraphModel):
+    """A ``GraphModel`` with the parameters and buffers of the module, by their names in it, as ``weights``.
+
+    Args:
+        native: what the extension made of the file.
+        weights: the tensors by name.
+
+    Examples:
+        >>> import oar
+        >>> model = oar.interop.load_torch('model.pt2')  # doctest: +SKIP
+        >>> model.weights['fc.weight'].shape  # doctest: +SKIP
+        [1000, 512]
+    """
+
+    def __init__(self, native: Any, weights: dict[str, Tensor]) -> None:
+        super().__init__(native)
+        self.weights = weights
+
+
+def load_torch(path: str | os.PathLike[str]) -> TorchModel:
+    """The model of a file of PyTorch: what ``torch.export.save`` wrote.
+
+    Loading runs no code from the file. Ops that cannot be imported are an error that lists all of them. Tensors that ``torch.save``
+    wrote are for ``oar.load``.
+
+    Args:
+        path: the file, often with the ending ``.pt2``.
+
+    Returns:
+        a ``TorchModel``. Its outputs are those of the module's containers, one after the other, named by their place in them.
+
+    Examples:
+        >>> import oar
+        >>> model = oar.interop.load_torch('model.pt2')  # doctest: +SKIP
+        >>> scores, = model(oar.randn([1, 3, 224, 224]))  # doctest: +SKIP
+    """
+    native, weights = _C.torch_model(content_of(path, "interop.load_torch"))
+    return TorchModel(native, weights)

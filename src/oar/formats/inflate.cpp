@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "oar/base/error.h"
-#include "oar/formats/npz.h"
+#include "oar/formats/zip.h"
 
 namespace oar {
 namespace {

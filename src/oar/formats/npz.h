@@ -14,7 +14,4 @@ namespace OAR_API oar {
 NamedTensors load_npz(const std::string& path);
 NamedTensors parse_npz(std::string_view file);
 
-// The content of a deflated stream (RFC 1951), which must have this size.
-std::string inflate(std::string_view packed, size_t size);
-
 }  // namespace oar

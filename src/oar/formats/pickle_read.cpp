@@ -1,199 +1,38 @@
-#include <bit>
+#include <algorithm>
 #include <cstring>
-#include <memory>
-#include <optional>
 
 #include "oar/base/error.h"
 #include "oar/base/file.h"
-#include "oar/formats/json_reader.h"
 #include "oar/formats/numpy_types.h"
 #include "oar/formats/pickle.h"
+#include "oar/formats/pickle_machine.h"
 #include "oar/tensor/byte_count.h"
 
 namespace oar {
 namespace {
 
-constexpr int kDeepest = 100;
-constexpr int64_t kMostValues = int64_t{1} << 24;
-
-// What a pickle builds on its stack. Containers are shared by reference until the end.
-struct Item {
-  enum Kind {
-    None,
-    Mark,
-    Bool,
-    Int,
-    Word,
-    Real,
-    Text,
-    Bytes,
-    List,
-    Tuple,
-    Dict,
-    Name,
-    Type,
-    Array
-  };
-  Kind kind = None;
-  int64_t integer = 0;
-  uint64_t word = 0;
-  double real = 0;
-  std::string_view bytes;                    // of the file
-  std::string text;                          // of a text or a name, or bytes that were encoded
-  std::vector<std::shared_ptr<Item>> items;  // of a dictionary: keys and values in turn
-  std::optional<DType> dtype;
-  Tensor array;
-};
-using ItemPtr = std::shared_ptr<Item>;
-
-class PickleReader {
+class PickleReader : public PickleMachine {
  public:
-  explicit PickleReader(std::string_view file) : file_(file) {}
-  // Containers may hold themselves, or be nested without limit: they are taken apart one by one.
-  ~PickleReader() {
-    for (const ItemPtr& item : all_) item->items.clear();
+  explicit PickleReader(std::string_view file)
+      : PickleMachine(file, "Files of Paddle hold dictionaries, lists, numbers, text and arrays.") {
   }
-  PickleReader(const PickleReader&) = delete;
-  PickleReader& operator=(const PickleReader&) = delete;
 
-  StateTree whole() {
-    while (true) {
-      const auto code = static_cast<unsigned char>(next(1)[0]);
-      if (code == '.') break;
-      step(code);
-    }
-    return converted(*pop(), 0);
-  }
+  StateTree whole() { return converted(*run(), 0); }
 
  private:
-  [[noreturn]] void damaged(std::string_view what) const {
-    fail(ErrorKind::InvalidArgument, "the pickle is damaged at byte {} of {}: {}.", at_,
-         file_.size(), what);
-  }
-  [[noreturn]] void refused(std::string_view what) const {
-    fail(
-        ErrorKind::Unsupported,
-        "the pickle has {}, which is not admitted.\nhint: Files of Paddle hold dictionaries, lists, numbers, text and arrays.",
-        what);
-  }
-
-  // bytes ----------------------------------------------------------------------------------------
-
-  std::string_view next(uint64_t count) {
-    if (count > file_.size() - at_) damaged("it ends too early");
-    const std::string_view taken = file_.substr(at_, count);
-    at_ += count;
-    return taken;
-  }
-  template <class T>
-  T number() {
-    T value;
-    std::memcpy(&value, next(sizeof(T)).data(), sizeof(T));
-    return value;
-  }
-  std::string_view line() {
-    const size_t end = file_.find('\n', at_);
-    if (end == std::string_view::npos) damaged("it ends within a name");
-    const std::string_view taken = next(end - at_);
-    at_ += 1;
-    return taken;
-  }
-
-  // stack ----------------------------------------------------------------------------------------
-
-  Item& push(Item::Kind kind) {
-    if (++made_ > kMostValues) damaged("it has too many values");
-    all_.push_back(std::make_shared<Item>());
-    stack_.push_back(all_.back());
-    stack_.back()->kind = kind;
-    return *stack_.back();
-  }
-  ItemPtr pop() {
-    if (stack_.empty() || stack_.back()->kind == Item::Mark) damaged("a value is missing");
-    ItemPtr top = std::move(stack_.back());
-    stack_.pop_back();
-    return top;
-  }
-  Item& top() {
-    if (stack_.empty()) damaged("a value is missing");
-    return *stack_.back();
-  }
-  std::vector<ItemPtr> popped(size_t count) {
-    std::vector<ItemPtr> items(count);
-    for (size_t i = count; i-- > 0;) items[i] = pop();
-    return items;
-  }
-  std::vector<ItemPtr> popped_to_mark() {
-    size_t begin = stack_.size();
-    while (begin > 0 && stack_[begin - 1]->kind != Item::Mark) --begin;
-    if (begin == 0) damaged("a mark is missing");
-    std::vector<ItemPtr> items(stack_.begin() + static_cast<std::ptrdiff_t>(begin), stack_.end());
-    stack_.resize(begin - 1);
-    return items;
-  }
-
-  void push_text(std::string_view bytes) {
-    if (!is_utf8(bytes)) damaged("a text is not UTF-8");
-    push(Item::Text).text = bytes;
-  }
-  void push_integer(std::string_view bytes) {
-    if (bytes.size() > 9) damaged("an integer is too large");
-    uint64_t value = 0;
-    std::memcpy(&value, bytes.data(), std::min<size_t>(bytes.size(), 8));
-    const bool negative = !bytes.empty() && (bytes.back() & 0x80) != 0;
-    if (bytes.size() == 9) {
-      if (bytes.back() != 0) damaged("an integer is too large");
-      push(Item::Word).word = value;
-      return;
-    }
-    if (negative && bytes.size() < 8) value |= ~uint64_t{0} << (8 * bytes.size());
-    push(Item::Int).integer = static_cast<int64_t>(value);
-  }
-  void push_tuple(std::vector<ItemPtr> items) { push(Item::Tuple).items = std::move(items); }
-
-  void remember(uint64_t place) {
-    if (place > memo_.size() + 1000 || place > static_cast<uint64_t>(kMostValues))
-      damaged("a place is out of range");
-    top();
-    if (place >= memo_.size()) memo_.resize(place + 1);
-    memo_[place] = stack_.back();
-  }
-  void recall(uint64_t place) {
-    if (place >= memo_.size() || !memo_[place]) damaged("a place is empty");
-    stack_.push_back(memo_[place]);
-  }
-
-  void add(Item::Kind kind, std::vector<ItemPtr> items) {
-    if (top().kind != kind) damaged("a container is missing");
-    if (kind == Item::Dict && items.size() % 2 != 0) damaged("a value of a dictionary is missing");
-    for (ItemPtr& item : items) top().items.push_back(std::move(item));
-  }
-
-  void push_name(std::string_view module, std::string_view name) {
-    std::string full = std::string(module) + "." + std::string(name);
-    if (full.starts_with("numpy._core.")) full.replace(0, 11, "numpy.core");
+  bool knows(std::string_view name) const override {
     static constexpr std::string_view known[] = {"numpy.ndarray",
                                                  "numpy.dtype",
                                                  "numpy.core.multiarray._reconstruct",
                                                  "numpy.core.multiarray.scalar",
                                                  "collections.OrderedDict",
                                                  "_codecs.encode"};
-    for (const std::string_view one : known)
-      if (full == one) {
-        push(Item::Name).text = std::move(full);
-        return;
-      }
-    refused(format("the name '{}'", full.substr(0, 80)));
+    return std::find(std::begin(known), std::end(known), name) != std::end(known);
   }
 
   // calls ----------------------------------------------------------------------------------------
 
-  void call() {
-    const ItemPtr arguments = pop(), function = pop();
-    if (function->kind != Item::Name || arguments->kind != Item::Tuple)
-      damaged("a call of something else");
-    const auto& given = arguments->items;
-    const std::string& name = function->text;
+  void call(const std::string& name, const std::vector<ItemPtr>& given) override {
     if (name == "collections.OrderedDict" && given.empty()) {
       push(Item::Dict);
     } else if (name == "numpy.dtype" && !given.empty() && given[0]->kind == Item::Text) {
@@ -254,17 +93,15 @@ class PickleReader {
       refused("a number of a rare dtype");
   }
 
-  void build() {
-    const ItemPtr state = pop();
-    Item& object = top();
-    if (state->kind != Item::Tuple) damaged("a state of something else");
+  void build(const Item& state, Item& object) override {
+    if (state.kind != Item::Tuple) damaged("a state of something else");
     if (object.kind == Item::Type) {
-      if (state->items.size() > 1 && state->items[1]->text == ">")
+      if (state.items.size() > 1 && state.items[1]->text == ">")
         refused("numbers with their bytes in reverse order");
       return;
     }
-    if (object.kind != Item::Array || state->items.size() < 4) damaged("a state of something else");
-    const ItemPtr* parts = &state->items[state->items.size() - 4];
+    if (object.kind != Item::Array || state.items.size() < 4) damaged("a state of something else");
+    const ItemPtr* parts = &state.items[state.items.size() - 4];
     if (parts[0]->kind != Item::Tuple || parts[0]->items.size() > 64)
       damaged("an array without its shape");
     Shape shape;
@@ -275,141 +112,6 @@ class PickleReader {
     if (parts[2]->kind == Item::Bool && parts[2]->integer != 0 && shape.size() > 1)
       refused("an array in Fortran's order");
     object.array = made_array(shape, *parts[1], *parts[3]);
-  }
-
-  // opcodes --------------------------------------------------------------------------------------
-
-  void step(unsigned char code) {
-    switch (code) {
-      case 0x80:
-        if (number<uint8_t>() > 5) refused("a newer protocol");
-        break;
-      case 0x95:
-        number<uint64_t>();
-        break;  // a frame
-      case '(':
-        push(Item::Mark);
-        break;
-      case '0':
-        pop();
-        break;
-      case 'N':
-        push(Item::None);
-        break;
-      case 0x88:
-        push(Item::Bool).integer = 1;
-        break;
-      case 0x89:
-        push(Item::Bool);
-        break;
-      case 'J':
-        push(Item::Int).integer = number<int32_t>();
-        break;
-      case 'K':
-        push(Item::Int).integer = number<uint8_t>();
-        break;
-      case 'M':
-        push(Item::Int).integer = number<uint16_t>();
-        break;
-      case 0x8a:
-        push_integer(next(number<uint8_t>()));
-        break;
-      case 'G':
-        push(Item::Real).real = std::bit_cast<double>(__builtin_bswap64(number<uint64_t>()));
-        break;
-      case 0x8c:
-        push_text(next(number<uint8_t>()));
-        break;
-      case 'X':
-        push_text(next(number<uint32_t>()));
-        break;
-      case 0x8d:
-        push_text(next(number<uint64_t>()));
-        break;
-      case 'C':
-        push(Item::Bytes).bytes = next(number<uint8_t>());
-        break;
-      case 'B':
-        push(Item::Bytes).bytes = next(number<uint32_t>());
-        break;
-      case 0x8e:
-        push(Item::Bytes).bytes = next(number<uint64_t>());
-        break;
-      case ']':
-        push(Item::List);
-        break;
-      case 'a': {
-        auto items = popped(1);
-        add(Item::List, std::move(items));
-        break;
-      }
-      case 'e': {
-        auto items = popped_to_mark();
-        add(Item::List, std::move(items));
-        break;
-      }
-      case ')':
-        push_tuple({});
-        break;
-      case 't':
-        push_tuple(popped_to_mark());
-        break;
-      case 0x85:
-        push_tuple(popped(1));
-        break;
-      case 0x86:
-        push_tuple(popped(2));
-        break;
-      case 0x87:
-        push_tuple(popped(3));
-        break;
-      case '}':
-        push(Item::Dict);
-        break;
-      case 's': {
-        auto items = popped(2);
-        add(Item::Dict, std::move(items));
-        break;
-      }
-      case 'u': {
-        auto items = popped_to_mark();
-        add(Item::Dict, std::move(items));
-        break;
-      }
-      case 'q':
-        remember(number<uint8_t>());
-        break;
-      case 'r':
-        remember(number<uint32_t>());
-        break;
-      case 0x94:
-        remember(memoized_++);
-        break;
-      case 'h':
-        recall(number<uint8_t>());
-        break;
-      case 'j':
-        recall(number<uint32_t>());
-        break;
-      case 'c': {
-        const auto module = line();
-        push_name(module, line());
-        break;
-      }
-      case 0x93: {
-        const auto names = popped(2);
-        push_name(names[0]->text, names[1]->text);
-        break;
-      }
-      case 'R':
-        call();
-        break;
-      case 'b':
-        build();
-        break;
-      default:
-        refused(format("the instruction {}", static_cast<int>(code)));
-    }
   }
 
   // result ---------------------------------------------------------------------------------------
@@ -459,11 +161,7 @@ class PickleReader {
     return StateTree(std::move(list));
   }
 
-  std::string_view file_;
-  size_t at_ = 0;
-  std::vector<ItemPtr> all_, stack_, memo_;
-  uint64_t memoized_ = 0;
-  int64_t made_ = 0, converted_ = 0;
+  int64_t converted_ = 0;
 };
 
 }  // namespace

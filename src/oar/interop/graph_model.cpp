@@ -30,8 +30,9 @@ Value GraphCapture::constant(const std::string& name, const Tensor& tensor) {
 }
 
 std::vector<Value> GraphCapture::call(const std::string& what, const std::vector<Value>& inputs,
-                                      const std::function<std::vector<Tensor>()>& convert) {
-  bool known = true;
+                                      const std::function<std::vector<Tensor>()>& convert,
+                                      bool always) {
+  bool known = !always;
   for (const Value& input : inputs) known &= input.known || !input.tensor.defined();
   const auto converted = [&]() -> std::vector<Tensor> {
     try {

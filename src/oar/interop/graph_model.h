@@ -36,9 +36,10 @@ class GraphCapture {
   Value input(const std::string& name, const Tensor& like);
   // A weight: a state of the program, under this name.
   static Value constant(const std::string& name, const Tensor& tensor);
-  // The results of a node. It runs at once if all of its inputs are known. `what` names the node in errors.
+  // The results of a node. It runs at once if all of its inputs are known, unless it is `always` captured. `what` names
+  // the node in errors.
   std::vector<Value> call(const std::string& what, const std::vector<Value>& inputs,
-                          const std::function<std::vector<Tensor>()>& convert);
+                          const std::function<std::vector<Tensor>()>& convert, bool always = false);
   Program finish(const std::vector<Value>& outputs);
 
  private:
