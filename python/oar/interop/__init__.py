@@ -1,6 +1,9 @@
 """Models and weights in the files of other frameworks. ONNX has a module of its own, ``oar.onnx``; ``oar.load`` reads PyTorch's files."""
 
+from oar.interop.any_model import AnyModel, FileGuess, guess, load
+from oar.interop.conversion import Conversion, convert
 from oar.interop.gguf import GgufFile, load_gguf
 from oar.interop.graph import GraphModel, load_caffe, load_tflite
 
-__all__ = ["GgufFile", "GraphModel", "load_caffe", "load_gguf", "load_tflite"]
+__all__ = ["AnyModel", "Conversion", "FileGuess", "GgufFile", "GraphModel", "convert", "guess", "load", "load_caffe", "load_gguf",
+           "load_tflite"]

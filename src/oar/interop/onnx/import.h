@@ -11,6 +11,7 @@
 
 #include "oar/base/api.h"
 #include "oar/formats/safetensors.h"
+#include "oar/interop/signature.h"
 #include "oar/ir/program.h"
 
 namespace OAR_API oar {
@@ -41,6 +42,8 @@ class Model {
 
   const std::vector<std::string>& inputs() const;
   const std::vector<std::string>& outputs() const;
+  // Of the inputs, with the names that the file gives to open sizes.
+  std::vector<interop::Signature> signature() const;
   // In the order of inputs() and outputs(). Several threads may call it at once.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs) const;
   // The program for inputs like these.

@@ -106,6 +106,23 @@ Model Model::load(const std::string& path) {
 const std::vector<std::string>& Model::inputs() const { return parts_->inputs; }
 const std::vector<std::string>& Model::outputs() const { return parts_->outputs; }
 
+std::vector<interop::Signature> Model::signature() const {
+  const Graph& graph = parts_->file.graph;
+  std::vector<interop::Signature> made;
+  for (const Port& port : graph.inputs) {
+    if (graph.initializers.contains(port.name)) continue;
+    interop::Signature input{port.name, port.dtype, std::nullopt};
+    if (port.has_shape) input.shape.emplace();
+    for (size_t axis = 0; port.has_shape && axis < port.shape.size(); ++axis) {
+      const Port::Size& size = port.shape[axis];
+      const std::string name = size.symbol.empty() ? format("{}_{}", port.name, axis) : size.symbol;
+      input.shape->push_back(size.value >= 0 ? Dim(size.value) : Dim::symbol(name));
+    }
+    made.push_back(std::move(input));
+  }
+  return made;
+}
+
 std::vector<Tensor> Model::run(const std::vector<Tensor>& inputs) const {
   const auto [executor, taken] = parts_->executor(inputs);
   return executor->run(taken);
