@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-from collections.abc import Callable
+import subprocess
+import sys
+import tempfile
 from typing import Any, NamedTuple
 
 from oar._lazy import np
+from oar.interop import _peer
 from oar.interop.any_model import AnyModel
 
 __all__ = ["Difference", "compare", "run_elsewhere"]
@@ -63,52 +65,22 @@ def compare(before: AnyModel, after: AnyModel, inputs: list[Any]) -> tuple[list[
 
 def run_elsewhere(model: AnyModel, arrays: list[Any]) -> tuple[str, list[Any]] | str | None:
     """The framework's name and its results; text if it is not installed or fails; None if Oar is the framework."""
-    if model.format not in _PEERS:
+    title = _PEERS.get(model.format)
+    if title is None:
         return None
-    title, modules, run = _PEERS[model.format]
-    for name in modules:
-        try:
-            module = importlib.import_module(name)
-        except ImportError:
-            continue
-        try:
-            return title, [np.asarray(array) for array in run(module, model, arrays)]
-        except Exception as error:  # whatever another framework raises
-            return f"{title} does not run it: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
-    return f"{title} is not installed, so it is not compared with it"
+    with tempfile.TemporaryDirectory() as folder:
+        inputs, outputs = os.path.join(folder, "inputs.npz"), os.path.join(folder, "outputs.npz")
+        np.savez(inputs, names=np.array(model.inputs), **{str(i): array for i, array in enumerate(arrays)})
+        done = subprocess.run([sys.executable, _peer.__file__, model.format, os.path.abspath(model.path), inputs, outputs], cwd=folder,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
+        if done.returncode == _NOT_INSTALLED:
+            return f"{title} is not installed, so it is not compared with it"
+        if done.returncode != 0:
+            lines = [line for line in done.stderr.splitlines() if line.strip()]
+            return f"{title} does not run it: {lines[-1].strip() if lines else f'status {done.returncode}'}"
+        made = np.load(outputs)
+        return title, [made[str(i)] for i in range(len(made.files))]
 
 
-def _run_onnx(module: Any, model: AnyModel, arrays: list[Any]) -> list[Any]:
-    session = module.InferenceSession(model.path, providers=["CPUExecutionProvider"])
-    return session.run(model.outputs, dict(zip(model.inputs, arrays)))
-
-
-def _run_tflite(module: Any, model: AnyModel, arrays: list[Any]) -> list[Any]:
-    interpreter = module.Interpreter(model_path=model.path)
-    ports = interpreter.get_input_details()
-    for port, array in zip(ports, arrays):
-        interpreter.resize_tensor_input(port["index"], array.shape)
-    interpreter.allocate_tensors()
-    for port, array in zip(ports, arrays):
-        interpreter.set_tensor(port["index"], array)
-    interpreter.invoke()
-    return [interpreter.get_tensor(port["index"]) for port in interpreter.get_output_details()]
-
-
-def _run_paddle(module: Any, model: AnyModel, arrays: list[Any]) -> list[Any]:
-    config = module.Config(model.path, os.path.splitext(model.path)[0] + ".pdiparams")
-    config.disable_glog_info()
-    predictor = module.create_predictor(config)
-    for name, array in zip(predictor.get_input_names(), arrays):
-        predictor.get_input_handle(name).copy_from_cpu(np.ascontiguousarray(array))
-    predictor.run()
-    return [predictor.get_output_handle(name).copy_to_cpu() for name in predictor.get_output_names()]
-
-
-_Run = Callable[[Any, AnyModel, list[Any]], list[Any]]
-_PEERS: dict[str, tuple[str, tuple[str, ...], _Run]] = {
-    "onnx": ("ONNX Runtime", ("onnxruntime",), _run_onnx),
-    "tflite": ("TFLite", ("ai_edge_litert.interpreter", "tflite_runtime.interpreter", "tensorflow.lite.python.interpreter"), _run_tflite),
-    "paddle": ("PaddlePaddle", ("paddle.inference",), _run_paddle),
-    "paddle-pir": ("PaddlePaddle", ("paddle.inference",), _run_paddle),
-}
+_PEERS = {"onnx": "ONNX Runtime", "tflite": "TFLite", "paddle": "PaddlePaddle", "paddle-pir": "PaddlePaddle"}
+_NOT_INSTALLED = 3

@@ -47,14 +47,6 @@ std::string weights_of(const std::string& path, const LoadOptions& options, cons
   return found[0];
 }
 
-// A model with inputs(), outputs(), run() and program().
-template <class Parts, class M>
-void take_calls(Parts& parts, const M& model) {
-  parts.outputs = model.outputs();
-  parts.run = [model](const Tensors& given) { return model.run(given); };
-  parts.program = [model](const Tensors& like) -> Program { return model.program(like); };
-}
-
 template <class Parts>
 void take_oar(Parts& parts, const Model& model) {
   for (const Model::Port& port : model.inputs())
@@ -64,11 +56,25 @@ void take_oar(Parts& parts, const Model& model) {
   parts.program = [model](const Tensors&) { return model.program(); };
 }
 
-template <class Parts, class M>
-void take_graph(Parts& parts, const M& model) {
-  for (const auto& port : model.inputs())
-    parts.inputs.push_back({port.name, port.dtype, shape_with_open_sizes(port.name, port.shape)});
-  take_calls(parts, model);
+Signature signature_of(const Port& port) {
+  Signature made{port.name, port.dtype.value_or(DType::Float32), std::nullopt};
+  if (!port.shape) return made;
+  made.shape.emplace();
+  for (size_t axis = 0; axis < port.shape->size(); ++axis) {
+    const int64_t size = (*port.shape)[axis];
+    const std::string given = axis < port.open_sizes.size() ? port.open_sizes[axis] : "";
+    const std::string name = given.empty() ? format("{}_{}", port.name, axis) : given;
+    made.shape->push_back(size >= 0 ? Dim(size) : Dim::symbol(name));
+  }
+  return made;
+}
+
+template <class Parts>
+void take_graph(Parts& parts, const GraphModel& model) {
+  for (const Port& port : model.inputs()) parts.inputs.push_back(signature_of(port));
+  parts.outputs = model.outputs();
+  parts.run = [model](const Tensors& given) { return model.run(given); };
+  parts.program = [model](const Tensors& like) { return model.program(like); };
 }
 
 template <class Parts>
@@ -85,11 +91,8 @@ void load_into(Parts& parts, const LoadOptions& options) {
       const std::string weights = options.weights.empty() ? beside : options.weights;
       return take_graph(parts, paddle::Model::load_files(path, weights));
     }
-    case FileKind::Onnx: {
-      const onnx::Model model = onnx::Model::load(path);
-      parts.inputs = model.signature();
-      return take_calls(parts, model);
-    }
+    case FileKind::Onnx:
+      return take_graph(parts, onnx::Model::load(path));
     case FileKind::Tflite:
       return take_graph(parts, tflite::load_model(path));
     case FileKind::CaffeNet:
@@ -108,14 +111,6 @@ void load_into(Parts& parts, const LoadOptions& options) {
 
 std::string Signature::str() const {
   return format("{}: {}{}", name, name_of(dtype), shape ? to_string(Dims(*shape)) : "[any shape]");
-}
-
-Shape shape_with_open_sizes(const std::string& input, const std::vector<int64_t>& sizes) {
-  Shape shape;
-  for (size_t axis = 0; axis < sizes.size(); ++axis)
-    shape.push_back(sizes[axis] >= 0 ? Dim(sizes[axis])
-                                     : Dim::symbol(format("{}_{}", input, axis)));
-  return shape;
 }
 
 AnyModel AnyModel::load(const std::string& path, const LoadOptions& options) {

@@ -5,16 +5,26 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "oar/base/api.h"
 #include "oar/interop/guess.h"
-#include "oar/interop/signature.h"
 #include "oar/ir/program.h"
+#include "oar/tensor/tensor.h"
 
 namespace OAR_API oar {
 namespace interop {
+
+// An input, as the file describes it.
+struct Signature {
+  std::string name;
+  DType dtype = DType::Float32;
+  std::optional<Shape> shape;  // a size that is open is a symbol; nothing: any number of axes
+
+  std::string str() const;  // "image: float32[batch, 3, 224, 224]"
+};
 
 struct LoadOptions {
   std::string method = "forward";  // of an .oar file
