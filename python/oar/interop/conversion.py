@@ -13,10 +13,9 @@ from oar._C import Tensor
 from oar._lazy import np
 from oar.framework import safetensors
 from oar.framework._replace import replace_files
-from oar.framework.io import array_to_tensor, states_from_bytes
-from oar.framework.oar_file import load_oar, save_oar
+from oar.framework.io import array_to_tensor
+from oar.framework.oar_file import save_oar
 from oar.interop.any_model import AnyModel, FileGuess, guess, load
-from oar.static.io import deserialize_program, load_from_file, program_in
 from oar.static.oar_model import OarBuilder
 from oar.static.program import written_elsewhere
 
@@ -123,18 +122,11 @@ class _Source:
 
     def _take_saved(self, method: str) -> None:
         """Of Oar's own files, whose states keep their names."""
+        from oar.inference.mixed import load_bound  # which imports this package
+
         path = self.model.path
-        if self.model.format == "oar":
-            content = load_oar(path)
-            program, tensors = program_in(content.method(method, path)[0], content.tensors), content.tensors
-        else:
-            program = deserialize_program(load_from_file(path))
-            tensors = _states_beside(path)
-        for name, tensor in tensors.items():
-            tensor.name = name
-        builder = program._builder
-        self.native, self.inputs = builder.draft(builder.outputs(), lambda name, *_: tensors[name], False)
-        self.outputs = self.model.outputs
+        weights = None if self.model.format == "oar" else os.path.splitext(path)[0] + ".pdiparams"
+        self.native, self.inputs, self.outputs = load_bound(path, weights, method)
 
     def states(self) -> dict[str, Tensor]:
         """The weights by name."""
@@ -159,11 +151,6 @@ class _Source:
     def write_paddle(self, path: str) -> None:
         program, parameters = _C.paddle_files(self.native)
         replace_files({path: partial(_write, program), os.path.splitext(path)[0] + ".pdiparams": partial(_write, parameters)})
-
-
-def _states_beside(path: str) -> dict[str, Tensor]:
-    weights = os.path.splitext(path)[0] + ".pdiparams"
-    return states_from_bytes(load_from_file(weights), weights)
 
 
 def _write(content: bytes, file: BinaryIO) -> None:
