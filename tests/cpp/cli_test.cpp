@@ -107,8 +107,7 @@ TEST(Cli, InspectPrintsAndDrawsPrograms) {
 }
 
 TEST(Cli, StatisticsLeaveOutWhatIsNotFinite) {
-  const Tensor t =
-      Tensor::from_vector<double>({1, NAN, -3, INFINITY, 2}, Shape{5}, DType::Float32);
+  const Tensor t = Tensor::from_vector<double>({1, NAN, -3, INFINITY, 2}, Shape{5}, DType::Float32);
   const Statistics s = statistics_of(t);
   EXPECT_EQ(s.min, -3);
   EXPECT_EQ(s.max, 2);
@@ -184,7 +183,8 @@ TEST(Guess, NeedsNoEnding) {
   EXPECT_EQ(guess("input: 'x'", "a.prototxt"), FileKind::CaffeNet);
   EXPECT_EQ(guess(""), FileKind::Unknown);
   EXPECT_EQ(guess(std::string_view("\x08\x07\x3a\x00", 4)), FileKind::Onnx);
-  EXPECT_EQ(guess(std::string_view("\x08\x07\x3a\x09", 4)), FileKind::Unknown) << "it ends too early";
+  EXPECT_EQ(guess(std::string_view("\x08\x07\x3a\x09", 4)), FileKind::Unknown)
+      << "it ends too early";
 }
 
 TEST(Cli, KnowsTheMachine) {

@@ -154,7 +154,8 @@ Model Model::parse(std::string_view text, const std::map<std::string, Tensor>& w
 }
 
 Model Model::load_files(const std::string& program_path, const std::string& weights_path) {
-  return parse(read_file(program_path), load_safetensors(weights_path));
+  const std::string program = read_file(program_path);
+  return parse(program, load_safetensors(weights_path));
 }
 
 Model Model::load(const std::string& path, const std::string& method, bool verify) {
