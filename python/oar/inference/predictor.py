@@ -122,7 +122,7 @@ class Predictor:
         self._times: dict[str, OpTime] = {}
         self._low: LowPrecision | None = None
         program, params = config.prog_file(), config.params_file()
-        if config.model_from_memory():
+        if config._buffers is not None:
             self._load_contents(*config._buffers)
         elif program is None:
             raise ValueError("[create_predictor] the Config has no model. Give it an .oar file, or prog_file and params_file.")

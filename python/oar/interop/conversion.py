@@ -100,8 +100,12 @@ def convert(source: str | os.PathLike[str], target: str | os.PathLike[str], *, w
         program = _Source(load(source, weights, method), method, dict(input_shapes or {}))
         if end in _WEIGHT_ENDS:
             write_tensors(path, program.states())
+        elif end == ".oar":
+            program.write_oar(path)
+        elif end == ".onnx":
+            program.write_onnx(path, opset_version)
         else:
-            {".oar": program.write_oar, ".onnx": partial(program.write_onnx, opset=opset_version), ".json": program.write_paddle}[end](path)
+            program.write_paddle(path)
     written = [path] + [other for other in (path + ".data", os.path.splitext(path)[0] + ".pdiparams") if os.path.isfile(other)]
     return Conversion(found, path, len(program.native.op_names), len(program.states()), sum(map(os.path.getsize, written)))
 
@@ -168,7 +172,7 @@ def example_inputs(model: AnyModel, shapes: Mapping[str, list[int]], seed: int =
     for name in model.inputs:
         dtype = model.dtypes[name]
         shape = _example_shape(name, model.shapes[name], shapes.get(name), sizes)
-        values = stream.randn(*shape) if "float" in dtype else stream.randint(0, 2, shape)
+        values = stream.randn(*shape) if "float" in str(dtype) else stream.randint(0, 2, shape)
         made.append(oar.to_tensor(np.asarray(values)).astype(dtype))
     return made
 
@@ -225,6 +229,6 @@ def write_tensors(path: str, tensors: Mapping[str, Tensor]) -> None:
         oar.save(dict(tensors), path)
         return
     known = ("float16", "float32", "float64")
-    arrays = {name: (tensor.astype("float32") if tensor.is_floating_point() and tensor.dtype.name not in known else tensor).numpy()
+    arrays: Any = {name: (tensor.astype("float32") if tensor.is_floating_point() and tensor.dtype.name not in known else tensor).numpy()
               for name, tensor in tensors.items()}
     replace_files({path: lambda file: np.savez(file, **arrays)})
