@@ -229,6 +229,6 @@ def write_tensors(path: str, tensors: Mapping[str, Tensor]) -> None:
         oar.save(dict(tensors), path)
         return
     known = ("float16", "float32", "float64")
-    arrays: Any = {name: (tensor.astype("float32") if tensor.is_floating_point() and tensor.dtype.name not in known else tensor).numpy()
-              for name, tensor in tensors.items()}
+    narrow = [name for name, tensor in tensors.items() if tensor.is_floating_point() and tensor.dtype.name not in known]
+    arrays: Any = {name: (tensor.astype("float32") if name in narrow else tensor).numpy() for name, tensor in tensors.items()}
     replace_files({path: lambda file: np.savez(file, **arrays)})
