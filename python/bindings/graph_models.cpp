@@ -56,22 +56,7 @@ PyObject* inputs(PyObject* self, void*) {
 }
 
 PyObject* outputs(PyObject* self, void*) {
-  return guarded([&] {
-    Ref made = checked(PyList_New(0));
-    for (const std::string& name : graph_of(self).outputs()) {
-      const Ref entry = checked(file_text(name));
-      check(PyList_Append(made.get(), entry.get()));
-    }
-    return made.release();
-  });
-}
-
-std::vector<Tensor> listed_tensors(PyObject* list) {
-  const Ref fast = checked(PySequence_Fast(list, "a list of tensors is expected"));
-  std::vector<Tensor> tensors;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); ++i)
-    tensors.push_back(tensor_of(PySequence_Fast_GET_ITEM(fast.get(), i)));
-  return tensors;
+  return guarded([&] { return list_of(graph_of(self).outputs()); });
 }
 
 PyObject* run(PyObject* self, PyObject* list) {
@@ -82,12 +67,7 @@ PyObject* run(PyObject* self, PyObject* list) {
       const GilRelease release;
       results = graph_of(self).run(given);
     }
-    Ref made = checked(PyList_New(0));
-    for (const Tensor& t : results) {
-      const Ref entry = checked(wrap(t));
-      check(PyList_Append(made.get(), entry.get()));
-    }
-    return made.release();
+    return list_of(results);
   });
 }
 
@@ -188,6 +168,30 @@ PyObject* wrap_graph(std::shared_ptr<const GraphModel> model) {
   if (!self) throw PythonError{};
   new (&self->model) std::shared_ptr<const GraphModel>(std::move(model));
   return reinterpret_cast<PyObject*>(self);
+}
+
+PyObject* list_of(const std::vector<std::string>& texts) {
+  Ref made = checked(PyList_New(0));
+  for (const std::string& text : texts) {
+    const Ref entry = checked(file_text(text));
+    check(PyList_Append(made.get(), entry.get()));
+  }
+  return made.release();
+}
+PyObject* list_of(const std::vector<Tensor>& tensors) {
+  Ref made = checked(PyList_New(0));
+  for (const Tensor& t : tensors) {
+    const Ref entry = checked(wrap(t));
+    check(PyList_Append(made.get(), entry.get()));
+  }
+  return made.release();
+}
+std::vector<Tensor> listed_tensors(PyObject* list) {
+  const Ref fast = checked(PySequence_Fast(list, "a list of tensors is expected"));
+  std::vector<Tensor> tensors;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); ++i)
+    tensors.push_back(tensor_of(PySequence_Fast_GET_ITEM(fast.get(), i)));
+  return tensors;
 }
 
 PyObject* file_text(const std::string& text) {

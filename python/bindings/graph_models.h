@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common.h"
 #include "oar/interop/graph_model.h"
@@ -12,5 +13,8 @@ namespace oar::python {
 PyObject* wrap_graph(std::shared_ptr<const interop::GraphModel> model);
 // Names in files may be any bytes.
 PyObject* file_text(const std::string& text);
+PyObject* list_of(const std::vector<std::string>& texts);
+PyObject* list_of(const std::vector<Tensor>& tensors);
+std::vector<Tensor> listed_tensors(PyObject* list);
 
 }  // namespace oar::python

@@ -388,10 +388,23 @@ PyType_Slot kSlots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
                         {0, nullptr}};
 PyType_Spec kSpec = {"oar._C.Program", sizeof(PyProgram), 0,
                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, kSlots};
+// The names that the flag passes_off takes.
+PyObject* pass_names(PyObject*, PyObject*) {
+  return guarded([&] {
+    Ref made = checked(PyList_New(0));
+    for (const Pass& pass : passes()) {
+      const Ref name = checked(PyUnicode_FromString(pass.name));
+      check(PyList_Append(made.get(), name.get()));
+    }
+    return made.release();
+  });
+}
+
 PyMethodDef kFunctions[] = {{"capture", capture_function, METH_VARARGS, nullptr},
                             {"capture_trained", capture_trained, METH_VARARGS, nullptr},
                             {"outside_capture", outside_capture, METH_O, nullptr},
                             {"parse_program", parse_text, METH_O, nullptr},
+                            {"pass_names", pass_names, METH_NOARGS, nullptr},
                             {"set_autocast", set_autocast, METH_VARARGS, nullptr},
                             {"get_autocast", get_autocast, METH_NOARGS, nullptr},
                             {"last_autocast_dtype", last_dtype, METH_NOARGS, nullptr},

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <sstream>
 
 #include "oar/base/error.h"
@@ -7,8 +8,14 @@
 #include "oar/base/flags.h"
 #include "oar/base/version.h"
 #include "oar/cli/commands.h"
+#include "oar/cli/completion.h"
 #include "oar/cli/machine.h"
+#include "oar/cli/op_times.h"
+#include "oar/cli/progress.h"
+#include "oar/cli/tensor_text.h"
 #include "oar/cli/terminal.h"
+#include "oar/formats/npz.h"
+#include "oar/interop/guess.h"
 
 namespace oar::cli {
 namespace {
@@ -97,6 +104,87 @@ TEST(Cli, InspectPrintsAndDrawsPrograms) {
   EXPECT_TRUE(contains(picture, ">exp</text>"));
   EXPECT_TRUE(contains(picture, "f&lt;") == false && contains(picture, "f · 2 calls"));
   EXPECT_THROW(inspect(plain, false, {.path = path + ".no", .svg = "", .optimise = false}), Error);
+}
+
+TEST(Cli, StatisticsLeaveOutWhatIsNotFinite) {
+  const Tensor t = Tensor::from_vector<double>({1, NAN, -3, INFINITY, 2}, Shape{5}, DType::Float32);
+  const Statistics s = statistics_of(t);
+  EXPECT_EQ(s.min, -3);
+  EXPECT_EQ(s.max, 2);
+  EXPECT_EQ(s.mean, 0);
+  EXPECT_EQ(s.others, 2);
+  EXPECT_EQ(json_number(NAN), "null");
+}
+
+TEST(Cli, TopScoresAreOfClassesOnly) {
+  const Tensor scores = Tensor::from_vector<double>({0, 5, 1, 9, 2, 9, 1, NAN, 3, 4, 5, 6},
+                                                    Shape{2, 6}, DType::Float32);
+  const auto rows = top_scores(scores, 3);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0][0].index, 3) << "the first of two equal ones";
+  EXPECT_EQ(rows[0][1].index, 5);
+  EXPECT_EQ(rows[1][0].index, 5);
+  EXPECT_TRUE(top_scores(Tensor::from_vector<double>({1, 2}, Shape{2}, DType::Float32)).empty());
+  EXPECT_TRUE(top_scores(Tensor::empty(Shape{6, 6}, DType::Int64)).empty());
+}
+
+TEST(Cli, ProgressIsALine) {
+  EXPECT_EQ(progress_line("train", 6, 12, 3, "0.5", 100),
+            "train ############............ 6/12, 0:03 left  0.5");
+  EXPECT_EQ(progress_line("read", 7, 0, 61, "", 100), "read 7, 1:01");
+  EXPECT_LT(progress_line("train", 6, 12, 3, std::string(200, 'x'), 80).size(), 80U);
+}
+
+TEST(Cli, TimesOfOpsLeaveOutCallsInside) {
+  timeline::Recording recording;
+  const auto add = [&](const char* name, int64_t begin, int64_t end) {
+    timeline::Event event;
+    event.name = name;
+    event.begin_ns = begin;
+    event.end_ns = end;
+    recording.events.push_back(event);
+  };
+  add("inner", 1000000, 3000000);
+  add("outer", 0, 9000000);
+  add("inner", 10000000, 11000000);
+  const std::vector<OpTime> times = op_times(recording);
+  ASSERT_EQ(times.size(), 2U);
+  EXPECT_EQ(times[0].name, "outer");
+  EXPECT_DOUBLE_EQ(times[0].milliseconds, 7);
+  EXPECT_EQ(times[1].calls, 2);
+  EXPECT_DOUBLE_EQ(times[1].milliseconds, 3);
+}
+
+TEST(Npz, WritesWhatItReads) {
+  const std::string path = testing::TempDir() + "written.npz";
+  NamedTensors arrays;
+  arrays["a"] = Tensor::from_vector<double>({1, 2, 3}, Shape{3, 1}, DType::Float32);
+  arrays["b c"] = Tensor::from_vector<double>({}, Shape{0}, DType::Int64);
+  save_npz(path, arrays);
+  const NamedTensors read = load_npz(path);
+  ASSERT_EQ(read.size(), 2U);
+  EXPECT_EQ(read.at("a").describe(), "float32[3, 1]");
+  EXPECT_EQ(read.at("a").to_vector<double>(), (std::vector<double>{1, 2, 3}));
+  EXPECT_EQ(read.at("b c").describe(), "int64[0]");
+}
+
+TEST(Guess, NeedsNoEnding) {
+  using interop::FileKind;
+  const auto guess = [](std::string_view content, std::string_view path = "x") {
+    return interop::guess_kind(content, path);
+  };
+  EXPECT_EQ(guess("\x89OAR\r\n\x1a\n"), FileKind::Oar);
+  EXPECT_EQ(guess("GGUF"), FileKind::Gguf);
+  EXPECT_EQ(guess("....TFL3"), FileKind::Tflite);
+  EXPECT_EQ(guess("program f() -> () {}"), FileKind::ProgramText);
+  EXPECT_EQ(guess("{\"format\": \"oar program\"}"), FileKind::OarProgram);
+  EXPECT_EQ(guess("[1, 2]"), FileKind::Json);
+  EXPECT_EQ(guess("layer {\n}"), FileKind::CaffeNet);
+  EXPECT_EQ(guess("input: 'x'", "a.prototxt"), FileKind::CaffeNet);
+  EXPECT_EQ(guess(""), FileKind::Unknown);
+  EXPECT_EQ(guess(std::string_view("\x08\x07\x3a\x00", 4)), FileKind::Onnx);
+  EXPECT_EQ(guess(std::string_view("\x08\x07\x3a\x09", 4)), FileKind::Unknown)
+      << "it ends too early";
 }
 
 TEST(Cli, KnowsTheMachine) {

@@ -7,6 +7,7 @@
 #include "oar/formats/checksum.h"
 #include "oar/formats/gguf.h"
 #include "oar/interop/caffe/import.h"
+#include "oar/interop/guess.h"
 #include "oar/interop/pytorch/import.h"
 #include "oar/interop/tflite/import.h"
 #include "tflite_seed.h"
@@ -148,6 +149,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   expect_error_or_nothing([&] { read_gguf(file); });
   expect_error_or_nothing([&] { read_torch(file); });
   expect_error_or_nothing([&] { read_torch_texts(file); });
+  expect_error_or_nothing([&] { oar::interop::guess_kind(file, "x"); });
   return 0;
 }
 

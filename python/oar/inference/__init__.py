@@ -1,6 +1,7 @@
 """Predictors: models that ``save_inference_model`` wrote, fed and run by name."""
 
-from oar.inference.config import Config, DataType, PlaceType, PrecisionType
+from oar.inference.config import Config, DataType, PlaceType, PrecisionType, XpuConfig
+from oar.inference.mixed import convert_to_mixed_precision
 from oar.inference.predictor import Predictor, PredictorPool, Tensor, create_predictor, get_num_bytes_of_data_type
 
 __all__ = [
@@ -11,6 +12,8 @@ __all__ = [
     "Predictor",
     "PredictorPool",
     "Tensor",
+    "XpuConfig",
+    "convert_to_mixed_precision",
     "create_predictor",
     "get_num_bytes_of_data_type",
     "get_trt_compile_version",

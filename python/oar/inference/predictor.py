@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import oar
@@ -11,6 +13,9 @@ from oar._lazy import np
 from oar.framework.oar_file import is_oar_path
 from oar.inference import paddle
 from oar.inference.config import Config, DataType
+from oar.inference.mixed import LowPrecision, bound_in, load_bound
+from oar.inference.op_times import OpTime, add_op_times
+from oar.interop.any_model import load as any_model
 from oar.static import Executor, Scope, load_inference_model, scope_guard
 from oar.static.io import load_from_file
 from oar.static.program import written_elsewhere
@@ -64,7 +69,9 @@ class Tensor:
         array = np.array(data)
         self._array = array if self._shape is None else array.reshape(self._shape)
 
-    share_external_data = copy_from_cpu
+    def share_external_data(self, data: Any) -> None:
+        """The content for the next run, from a tensor or an array."""
+        self.copy_from_cpu(data.numpy() if isinstance(data, oar.Tensor) else data)
 
     def copy_to_cpu(self) -> Any:
         """The content, after a run."""
@@ -111,29 +118,49 @@ class Predictor:
     """
 
     def __init__(self, config: Config) -> None:
-        program, params = config.prog_file(), config.params_file()
-        if program is None or (params is None and not is_oar_path(program)):
-            raise ValueError("[create_predictor] the Config has no model. Give it an .oar file, or prog_file and params_file.")
         self._config = config
-        theirs = params is not None and _C.is_paddle_program(load_from_file(program))
-        self._model = paddle.load(program, params) if theirs else None
-        if self._model is None:
-            self._load(program, params)
+        self._times: dict[str, OpTime] = {}
+        self._low: LowPrecision | None = None
+        program, params = config.prog_file(), config.params_file()
+        if config._buffers is not None:
+            self._load_contents(*config._buffers)
+        elif program is None:
+            raise ValueError("[create_predictor] the Config has no model. Give it an .oar file, or prog_file and params_file.")
+        elif params is not None:
+            self._load_contents(load_from_file(program), load_from_file(params) if os.path.isfile(params) else None, params)
+        elif is_oar_path(program):
+            self._take_oar(lambda executor: load_inference_model(program, executor))
+            self._prepare_low(lambda: load_bound(program, None))
         else:
-            self._inputs = {name: Tensor(name) for name in self._model.inputs}
-            self._outputs = {name: Tensor(name) for name in self._model.outputs}
+            self._take_model(any_model(program))
 
-    def _load(self, program: str, params: str | None) -> None:
+    def _load_contents(self, program: bytes, params: bytes | None, where: str = "set_model_buffer") -> None:
+        if _C.is_paddle_program(program):
+            self._take_model(paddle.Model(program, params or b""))
+            return
+        if params is None:
+            raise ValueError(f"[create_predictor] there is no file {where}.")
+        self._take_oar(lambda executor: load_inference_model(None, executor, model_filename=program, params_filename=params))
+        self._prepare_low(lambda: bound_in(program, params, where))
+
+    def _take_oar(self, load: Any) -> None:
+        self._model = None
         self._scope, self._executor = Scope(), Executor()
         with written_elsewhere(), scope_guard(self._scope):
-            if params is None:
-                loaded = load_inference_model(program, self._executor)
-            else:
-                loaded = load_inference_model(
-                    None, self._executor, model_filename=load_from_file(program), params_filename=load_from_file(params))
-            self._program, feeds, self._fetches = loaded
+            self._program, feeds, self._fetches = load(self._executor)
         self._inputs = {name: Tensor(name) for name in feeds}
         self._outputs = {name: Tensor(name) for name in self._program._fetch_names}
+
+    def _take_model(self, model: Any) -> None:
+        """A model of another framework."""
+        self._model = model
+        self._inputs = {name: Tensor(name) for name in model.inputs}
+        self._outputs = {name: Tensor(name) for name in model.outputs}
+        self._prepare_low(lambda: model)
+
+    def _prepare_low(self, source: Any) -> None:
+        if self._config._low_precision is not None:
+            self._low = LowPrecision(source(), self._config._low_precision, self._config._low_ops)
 
     def get_input_names(self) -> list[str]:
         """The names of the inputs."""
@@ -169,19 +196,61 @@ class Predictor:
             raise ValueError(
                 f"[Predictor.run] the inputs {', '.join(missing)} have no content. Call copy_from_cpu first."
             )
-        threads, wanted = oar.get_num_threads(), self._config.cpu_math_library_num_threads()
-        try:
-            oar.set_num_threads(wanted)
-            with written_elsewhere():
-                if self._model is None:
-                    made = self._executor.run(self._program, feed=feed, fetch_list=self._fetches, scope=self._scope)
-                else:
-                    made = [tensor.numpy() for tensor in self._model(feed)]
-        finally:
-            oar.set_num_threads(threads)
+        with self._settings(), written_elsewhere():
+            made = self._compute(feed)
         for handle, array in zip(self._outputs.values(), made):
             handle._array = array
         return True if inputs is None else [oar.to_tensor(array) for array in made]
+
+    def _compute(self, feed: dict[str, Any]) -> list[Any]:
+        if self._low is not None:
+            return [tensor.numpy() for tensor in self._low.run(feed)]
+        if self._model is None:
+            return self._executor.run(self._program, feed=feed, fetch_list=self._fetches, scope=self._scope)
+        return [tensor.numpy() for tensor in self._model(feed)]
+
+    @contextmanager
+    def _settings(self) -> Iterator[None]:
+        """Threads, flags and the profile that the config wishes for. They are the process's, so they are put back."""
+        threads, flags = oar.get_num_threads(), self._config.run_flags()
+        before = oar.get_flags(list(flags)) if flags else {}
+        timed = self._config.profile_enabled() and not _C.profile_is_running()
+        try:
+            oar.set_num_threads(self._config.cpu_math_library_num_threads())
+            if flags:
+                oar.set_flags(flags)
+            if timed:
+                _C.profile_start(True, False, False, False, oar.get_flags("profile_events")["profile_events"])
+            yield
+        finally:
+            if timed:
+                add_op_times(self._times, _C.profile_stop()[0])
+            if before:
+                oar.set_flags(before)
+            oar.set_num_threads(threads)
+
+    def warm_up(self, shapes: Mapping[str, Sequence[int]]) -> None:
+        """Compile for inputs of these shapes, by name, by a run on zeros. Contents of inputs and outputs stay.
+
+        Args:
+            shapes: the shape of each input.
+        """
+        if set(shapes) != set(self._inputs):
+            raise ValueError(f"[Predictor.warm_up] shapes has {', '.join(shapes) or 'nothing'}; the inputs are {', '.join(self._inputs)}.")
+        feed = {name: np.zeros([int(size) for size in shapes[name]], self._dtype_of(name)) for name in self._inputs}
+        with self._settings(), written_elsewhere():
+            self._compute(feed)
+        self._times.clear()
+
+    def _dtype_of(self, name: str) -> str:
+        if self._model is None:
+            return self._program.global_block().var(name).dtype.name
+        kinds = {given: kind for given, kind, _ in self._model._native.inputs}
+        return kinds[name] or "float32"
+
+    def op_times(self) -> dict[str, OpTime]:
+        """After ``Config.enable_profile``: for each op how often it was called in all runs, and for how many milliseconds."""
+        return dict(sorted(self._times.items(), key=lambda item: -item[1].milliseconds))
 
     def clone(self, stream: Any = None) -> Predictor:
         """Another predictor of the same model."""

@@ -90,6 +90,7 @@ class _Method:
             examples = _examples(self.inputs, size)
             names = [str(spec.name) for spec in self.inputs]
             plan = CapturePlan(flat, tuple(examples), {}, examples, names, self.title, keeps_tensors)
+            plan.least_open = 1  # there is one program for all sizes; what it may not assume, capture writes down
             plan.symbols = specs.open_sizes(flat, self.inputs, tuple(examples), {}, examples)
             try:
                 variant = capture_variant(plan, with_open=bool(plan.symbols))

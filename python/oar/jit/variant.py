@@ -61,6 +61,7 @@ class CapturePlan:
         self.tensors, self.names, self.title = tensors, names, title
         self.keeps_tensors = keeps_tensors
         self.symbols: dict[int, str] = {}  # by place among all sizes: the name of an open size
+        self.least_open = 2  # value of an open size: calls with 1, which broadcasts, get a capture of their own
         self.kept: list[KeptTensor] = []  # what the function keeps outside, after the tensors it is given
 
     def keep(self, places: list) -> None:
@@ -79,7 +80,7 @@ class CapturePlan:
             for size in tensor.shape:
                 symbol = self.symbols.get(place) if with_open and size > 1 else None
                 if symbol is not None:
-                    size = made.setdefault(symbol, _open_size(symbol, size))
+                    size = made.setdefault(symbol, _open_size(symbol, size, self.least_open))
                 shape.append(size)
                 place += 1
             rows.append((shape, tensor.dtype, name, tensor.stop_gradient, tensor))
@@ -90,9 +91,9 @@ class CapturePlan:
 
 
 @functools.lru_cache(maxsize=4096)
-def _open_size(name: str, hint: int) -> Any:
+def _open_size(name: str, hint: int, least: int) -> Any:
     """Symbols live forever, so equal ones are created once."""
-    return _C.Dim(name, hint, 2)
+    return _C.Dim(name, hint, least)
 
 
 class Variant:

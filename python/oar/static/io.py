@@ -432,9 +432,11 @@ def load_inference_model(path_prefix: str | None, executor: Any, **kwargs: Any) 
     if _C.is_paddle_program(model):
         program = _program_of_paddle(model, params or b"")
     else:
-        program = deserialize_program(model)
-        if params:
-            deserialize_persistables(program, params, executor)
+        with written_elsewhere():
+            tensors = states_from_bytes(params, "the file of parameters") if params else {}
+            for name, tensor in tensors.items():
+                global_scope()._set(name, tensor)
+        program = program_in(model, tensors)
     return [program, program._feed_names, program._builder.outputs()]
 
 

@@ -20,14 +20,27 @@ struct OpsQuery {
 int show_ops(std::ostream& out, bool color, const OpsQuery& query);
 
 struct InspectQuery {
-  std::string path;  // of a program's text; "-" is standard input
-  std::string svg;   // where to draw it; empty prints it
+  std::string
+      path;  // of a program's text, a model or a file of tensors; "-" is a text from standard input
+  std::string svg;  // where to draw it; empty prints it
   bool optimise = false;
+  std::string method = "forward", weights = {};  // of a model
+  bool json = false;
 };
 int inspect(std::ostream& out, bool color, const InspectQuery& query);
 
 // The dashboard. It is written in Python, which takes this process over and parses the words itself.
 int board(const std::vector<std::string>& words);
+
+struct ConvertQuery {
+  std::string source, target, weights, method;
+  std::vector<std::string> shapes;  // "name=1,3,224,224"
+  int opset = 0;                    // 0: the usual one
+  double tolerance = 0;             // 0: the usual one
+  bool compare = false, json = false;
+};
+// Models and weights in another format. What writes them is in the Python package, which takes this process over.
+int convert(const ConvertQuery& query);
 
 struct OcrQuery {
   std::vector<std::string> images;

@@ -1,10 +1,13 @@
+#include <filesystem>
 #include <iostream>
 #include <iterator>
 
 #include "oar/base/file.h"
 #include "oar/cli/commands.h"
+#include "oar/cli/model_commands.h"
 #include "oar/cli/terminal.h"
 #include "oar/compiler/passes/pass.h"
+#include "oar/interop/guess.h"
 #include "oar/ir/draw.h"
 #include "oar/ir/parse.h"
 #include "oar/ir/print.h"
@@ -34,9 +37,20 @@ std::string coloured(std::string_view line) {
          styled(line.substr(type + 1), Style::Dim, true);
 }
 
+// Text that no other format claims may be a program; if not, the parser says what is wrong with it.
+bool is_program_text(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
+  const interop::FileKind kind = interop::guess_kind(path);
+  if (kind != interop::FileKind::Unknown) return kind == interop::FileKind::ProgramText;
+  return read_file(path).find('\0') == std::string::npos;
+}
+
 }  // namespace
 
 int inspect(std::ostream& out, bool color, const InspectQuery& query) {
+  if (query.path != "-" && !is_program_text(query.path))
+    return describe_file(out, color, {query.path, query.method, query.weights, query.json});
   Program program = parse_program(read_all(query.path), {placeholder});
   if (query.optimise) optimise(program);
   if (!query.svg.empty()) {

@@ -8,6 +8,8 @@
 #include "oar/base/string_util.h"
 #include "oar/base/version.h"
 #include "oar/cli/commands.h"
+#include "oar/cli/completion.h"
+#include "oar/cli/model_options.h"
 #include "oar/cli/terminal.h"
 
 namespace {
@@ -26,6 +28,19 @@ std::vector<std::string> options_of(const CLI::App& app) {
     for (const std::string& name : option->get_snames()) known.push_back("-" + name);
   }
   return known;
+}
+
+std::vector<cli::CommandWords> words_of_commands(const CLI::App& app) {
+  std::vector<cli::CommandWords> commands;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    cli::CommandWords words{command->get_name(), command->get_description(), {}};
+    for (const CLI::Option* option : command->get_options())
+      for (const std::string& name : option->get_lnames())
+        words.options.push_back(
+            {"--" + name, option->get_description(), option->get_items_expected_max() > 0});
+    commands.push_back(std::move(words));
+  }
+  return commands;
 }
 
 bool is_among(const std::string& word, const std::vector<std::string>& known) {
@@ -58,7 +73,8 @@ void check_first_word(const CLI::App& app, const std::string& word) {
 
 int run(int argc, char** argv) {
   CLI::App app{
-      "Looks at this machine, the flags, the ops, captured programs and logs of Oar; reads text in images.",
+      "Runs, measures, converts and trains models of any format; looks at files, this machine, the flags, the ops and logs; reads "
+      "text in images.",
       "oar"};
   app.footer("`oar COMMAND --help` describes one command. Start with `oar doctor`.");
   app.set_version_flag("--version,-V", std::string("oar ") + oar::version());
@@ -66,6 +82,8 @@ int run(int argc, char** argv) {
 
   int status = 0;
   const bool color = cli::wants_color();
+  cli::add_model_commands(app, color, status);
+
   CLI::App* doctor_command =
       app.add_subcommand("doctor", "Check this machine and this installation.");
   doctor_command->footer(
@@ -89,14 +107,23 @@ int run(int argc, char** argv) {
   ops_command->callback([&] { status = cli::show_ops(std::cout, color, query); });
 
   cli::InspectQuery program;
-  CLI::App* inspect_command =
-      app.add_subcommand("inspect", "Print a program, or draw it, from its text.");
-  inspect_command->add_option("file", program.path, "The program's text; - for standard input")
+  CLI::App* inspect_command = app.add_subcommand(
+      "inspect", "Show what a model or a file of weights holds; print or draw a program.");
+  inspect_command
+      ->add_option("file", program.path,
+                   "A model, weights, or the text of a program; - for standard input")
       ->required();
-  inspect_command->add_option("--svg", program.svg, "Draw it into this file instead");
-  inspect_command->add_flag("--optimise", program.optimise, "Run the compiler's passes first");
+  inspect_command->add_option("--svg", program.svg, "Draw the program into this file instead");
+  inspect_command->add_flag("--optimise", program.optimise,
+                            "Run the compiler's passes on the program first");
+  inspect_command->add_option("--method", program.method, "The method of an .oar file");
+  inspect_command->add_option("--weights", program.weights,
+                              "The file of weights of a model that has two files");
+  inspect_command->add_flag("--json", program.json, "Print JSON, for models and weights");
   inspect_command->footer(
       "Examples:\n"
+      "  oar inspect net.onnx\n"
+      "  oar inspect weights.safetensors --json\n"
       "  python -c 'import oar; print(oar.jit.capture(lambda x: x.exp(), [oar.ones([2])]))' > f.txt\n"
       "  oar inspect f.txt --optimise\n"
       "  oar inspect f.txt --svg f.svg");
@@ -122,6 +149,18 @@ int run(int argc, char** argv) {
       "  oar ocr page.png\n"
       "  oar ocr scan.pdf --json --draw boxes.png");
   ocr_command->callback([&] { status = cli::ocr(std::cout, images); });
+
+  std::string shell;
+  CLI::App* completion_command =
+      app.add_subcommand("completion", "Print a script that completes the words of this command.");
+  completion_command->add_option("shell", shell, "bash, zsh or fish")->required();
+  completion_command->footer(
+      "Examples:\n"
+      "  eval \"$(oar completion bash)\"                                   in ~/.bashrc\n"
+      "  oar completion zsh > ~/.zfunc/_oar\n"
+      "  oar completion fish > ~/.config/fish/completions/oar.fish");
+  completion_command->callback(
+      [&] { std::cout << cli::completion_script(shell, words_of_commands(app)); });
 
   if (argc == 1) {
     std::cout << app.help();

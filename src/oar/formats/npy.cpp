@@ -86,7 +86,7 @@ Tensor parse_npy(std::string_view file) {
 
 Tensor load_npy(const std::string& path) { return parse_npy(read_file(path)); }
 
-void save_npy(const std::string& path, const Tensor& tensor) {
+std::string npy_bytes(const Tensor& tensor) {
   const char* descr = nullptr;
   for (const Descr& d : kDescrs)
     if (d.dtype == tensor.dtype()) descr = d.text;
@@ -106,7 +106,11 @@ void save_npy(const std::string& path, const Tensor& tensor) {
   file += header;
   file.append(static_cast<const char*>(tensor->data),
               static_cast<size_t>(byte_count(tensor->numel, tensor.dtype())));
-  write_file_atomic(path, file);
+  return file;
+}
+
+void save_npy(const std::string& path, const Tensor& tensor) {
+  write_file_atomic(path, npy_bytes(tensor));
 }
 
 }  // namespace oar

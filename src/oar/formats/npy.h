@@ -13,6 +13,8 @@ namespace OAR_RUNTIME_API oar {
 Tensor load_npy(const std::string& path);
 Tensor parse_npy(std::string_view file);
 
+// The bytes of such a file. The tensor must be contiguous.
+std::string npy_bytes(const Tensor& tensor);
 // Replaces the file as a whole.
 void save_npy(const std::string& path, const Tensor& tensor);
 

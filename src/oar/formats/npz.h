@@ -14,4 +14,7 @@ namespace OAR_API oar {
 NamedTensors load_npz(const std::string& path);
 NamedTensors parse_npz(std::string_view file);
 
+// Replaces the file as a whole. Arrays are stored as they are, as numpy.savez does; all of them together may have 4 GB.
+void save_npz(const std::string& path, const NamedTensors& arrays);
+
 }  // namespace oar

@@ -51,6 +51,7 @@ struct Port {
   std::string name;
   std::optional<DType> dtype;
   std::optional<std::vector<int64_t>> shape;  // -1: open
+  std::vector<std::string> open_sizes;        // what the file calls them, by axis; empty: nothing
 };
 
 // A program for some inputs of a model.

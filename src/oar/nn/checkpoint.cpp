@@ -9,6 +9,7 @@
 #include "oar/base/string_util.h"
 #include "oar/nn/checkpoint_folder.h"
 #include "oar/nn/numpy_random.h"
+#include "oar/ops/gen/copy.h"
 
 namespace oar::nn {
 namespace {
@@ -86,6 +87,34 @@ CheckpointManager& CheckpointManager::add(const std::string& name, DataLoader& l
                      .state = [&loader] { return loader.state_dict(); },
                      .check = [](const StateTree& state) { state.at("passes").integer(); },
                      .load = [&loader](const StateTree& state) { loader.load_state_dict(state); }});
+}
+
+CheckpointManager& CheckpointManager::add(const std::string& name, const NamedTensors& tensors) {
+  return add_object(
+      name, ".pdparams",
+      {.file = {},
+       .state =
+           [tensors] {
+             StateTree::Dict state;
+             for (const auto& [key, tensor] : tensors) state.emplace_back(key, tensor);
+             return StateTree(std::move(state));
+           },
+       .check =
+           [tensors](const StateTree& state) {
+             const NamedTensors saved = tensors_in(state);
+             for (const auto& [key, tensor] : tensors) {
+               const auto found = saved.find(key);
+               user_check(found != saved.end(), ErrorKind::InvalidArgument, "it has no '{}'.", key);
+               user_check(found->second.describe() == tensor.describe(), ErrorKind::InvalidArgument,
+                          "'{}' is {} there, but {} here.", key, found->second.describe(),
+                          tensor.describe());
+             }
+           },
+       .load =
+           [tensors](const StateTree& state) {
+             const NamedTensors saved = tensors_in(state);
+             for (const auto& [key, tensor] : tensors) copy_into(tensor, saved.at(key));
+           }});
 }
 
 void CheckpointManager::save(int64_t step, const StateTree& extra) {

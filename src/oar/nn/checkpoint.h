@@ -50,6 +50,8 @@ class CheckpointManager {
   CheckpointManager& add(const std::string& name, Optimizer& optimizer);
   CheckpointManager& add(const std::string& name, lr::LRScheduler& schedule);
   CheckpointManager& add(const std::string& name, DataLoader& loader);
+  // Tensors by name; restoring writes into them.
+  CheckpointManager& add(const std::string& name, const NamedTensors& tensors);
 
   // Writes a checkpoint, which replaces one of the same step, and removes those that are not kept any more.
   void save(int64_t step, const StateTree& extra = {});

@@ -86,6 +86,7 @@ struct Model::Parts {
   Runner runner;
   std::vector<Port> inputs, outputs;
   std::vector<size_t> place;  // of each input among the program's
+  std::map<std::string, Tensor> written;
 
   explicit Parts(Program program) : runner(std::move(program)) {}
 };
@@ -138,7 +139,12 @@ Model Model::parse(std::string_view text, const std::map<std::string, Tensor>& w
   for (size_t i = 0; i < program.outputs.size(); ++i)
     outputs.push_back(port(header.fetch[i], program.outputs[i]));
 
+  std::map<std::string, Tensor> written;
+  for (const State& state : program.states)
+    if (state.written != kNoValue)
+      written[header.name_of(program.values[static_cast<size_t>(state.value)].name)] = state.tensor;
   auto parts = std::make_shared<Parts>(std::move(program));
+  parts->written = std::move(written);
   parts->inputs = std::move(inputs);
   parts->outputs = std::move(outputs);
   parts->place = std::move(place);
@@ -147,11 +153,13 @@ Model Model::parse(std::string_view text, const std::map<std::string, Tensor>& w
   return model;
 }
 
+Model Model::load_files(const std::string& program_path, const std::string& weights_path) {
+  const std::string program = read_file(program_path);
+  return parse(program, load_safetensors(weights_path));
+}
+
 Model Model::load(const std::string& path, const std::string& method, bool verify) {
-  if (!path.ends_with(".oar")) {
-    const std::string program = read_file(path + ".pdmodel");
-    return parse(program, load_safetensors(path + ".pdiparams"));
-  }
+  if (!path.ends_with(".oar")) return load_files(path + ".pdmodel", path + ".pdiparams");
   const OarFile file = load_oar(path, verify);
   const auto found = file.methods.find(method);
   if (found == file.methods.end()) {
@@ -165,6 +173,8 @@ Model Model::load(const std::string& path, const std::string& method, bool verif
 
 const std::vector<Model::Port>& Model::inputs() const { return parts_->inputs; }
 const std::vector<Model::Port>& Model::outputs() const { return parts_->outputs; }
+const std::map<std::string, Tensor>& Model::written_states() const { return parts_->written; }
+const Program& Model::program() const { return parts_->runner.program(); }
 
 std::vector<Tensor> Model::run(const std::vector<Tensor>& inputs) const {
   user_check(inputs.size() == parts_->inputs.size(), ErrorKind::InvalidArgument,

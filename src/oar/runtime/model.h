@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "oar/base/api.h"
+#include "oar/ir/program.h"
 #include "oar/tensor/tensor.h"
 
 namespace OAR_RUNTIME_API oar {
@@ -31,11 +32,17 @@ class Model {
   // compares them with their checksums. Without that ending the path is the prefix of two files.
   static Model load(const std::string& path, const std::string& method = "forward",
                     bool verify = false);
+  // Two files with any names.
+  static Model load_files(const std::string& program_path, const std::string& weights_path);
   // `program` is a line of JSON and the text of a program; `weights` are what it reads, by name.
   static Model parse(std::string_view program, const std::map<std::string, Tensor>& weights);
 
   const std::vector<Port>& inputs() const;
   const std::vector<Port>& outputs() const;
+  // What runs write, by the names in the file: parameters, moments and counters of a training step.
+  const std::map<std::string, Tensor>& written_states() const;
+  // Its inputs may have another order than inputs().
+  const Program& program() const;
 
   // May be called by several threads at once. A state that the program writes keeps its new value for the next run; then runs
   // must not overlap.

@@ -15,7 +15,10 @@ interop::Port described(const Port& port) {
   if (!port.is_tensor) return made;
   made.dtype = port.dtype;
   if (port.has_shape) made.shape.emplace();
-  for (const Port::Size& size : port.shape) made.shape->push_back(size.value);
+  for (const Port::Size& size : port.shape) {
+    made.shape->push_back(size.value);
+    made.open_sizes.push_back(size.symbol);
+  }
   return made;
 }
 

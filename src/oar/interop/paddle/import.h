@@ -23,6 +23,8 @@ class Model : public interop::GraphModel {
  public:
   // The path of both files without their endings.
   static Model load(const std::string& prefix);
+  // Two files with any names; there may be no second one.
+  static Model load_files(const std::string& program_path, const std::string& parameters_path);
   // Their content.
   Model(std::string_view program, std::string_view parameters);
 

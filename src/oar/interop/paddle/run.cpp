@@ -55,12 +55,15 @@ Model::Model(std::shared_ptr<const ModelFile> file)
 Model::Model(std::string_view program, std::string_view parameters)
     : Model(std::make_shared<const ModelFile>(parse_model(program, parameters))) {}
 
+Model Model::load_files(const std::string& program_path, const std::string& parameters_path) {
+  const bool has_parameters = std::filesystem::exists(parameters_path);
+  return {read_file(program_path), has_parameters ? read_file(parameters_path) : ""};
+}
+
 Model Model::load(const std::string& prefix) {
   for (const char* end : {".json", ".pdmodel"})
-    if (std::filesystem::is_regular_file(prefix + end)) {
-      const bool has_parameters = std::filesystem::exists(prefix + ".pdiparams");
-      return {read_file(prefix + end), has_parameters ? read_file(prefix + ".pdiparams") : ""};
-    }
+    if (std::filesystem::is_regular_file(prefix + end))
+      return load_files(prefix + end, prefix + ".pdiparams");
   fail(ErrorKind::NotFound, "there is neither '{}.json' nor '{}.pdmodel'.", prefix, prefix);
 }
 

@@ -1,0 +1,162 @@
+#include "oar/cli/model_options.h"
+
+#include <iostream>
+#include <memory>
+
+#include "oar/cli/commands.h"
+#include "oar/cli/model_commands.h"
+
+namespace oar::cli {
+namespace {
+
+void add_model(CLI::App& command, ModelChoice& model) {
+  command
+      .add_option(
+          "model", model.path,
+          "The model: .oar, .pdmodel, .json (PIR), .onnx, .tflite or .prototxt; or a prefix or folder")
+      ->required();
+  command.add_option("--method", model.method,
+                     "The method of an .oar file; forward if none is named");
+  command.add_option(
+      "--weights", model.weights,
+      "The file of weights of a model that has two files, if it is not beside the first");
+  command.add_flag("--verify", model.verify,
+                   "Compare the weights of an .oar file with their checksums");
+  command.add_option("--threads", model.threads, "How many threads an op may use");
+}
+
+void add_inputs(CLI::App& command, InputOptions& inputs) {
+  command
+      .add_option(
+          "--input", inputs.files,
+          "An input: NAME=FILE, or FILE if there is one; .npy, .npz, JPEG, PNG or JSON. Several images make a batch")
+      ->allow_extra_args(false);
+  command.add_option("--shape", inputs.shapes, "The shape of a random input: NAME=1,3,224,224")
+      ->allow_extra_args(false);
+  command.add_option("--seed", inputs.seed, "Of random inputs");
+  command.add_flag("--cast", inputs.cast, "Convert arrays whose dtype is not the model's");
+  command.add_option("--size", inputs.size,
+                     "Scale images to this size: 224, or 480x640 (height x width)");
+  command
+      .add_option("--mean", inputs.mean,
+                  "Subtracted from pixels, one number or one for each channel")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command.add_option("--std", inputs.std, "Pixels are divided by it, after the mean")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command.add_option("--scale", inputs.scale,
+                     "Pixels are multiplied by it, before the mean; 1/255 for floating inputs");
+  command.add_option("--layout", inputs.layout,
+                     "chw or hwc; the input's shape decides if it is left out");
+  command.add_flag("--bgr", inputs.bgr, "Blue comes first");
+}
+
+void add_run(CLI::App& app, bool color, int& status) {
+  auto query = std::make_shared<RunQuery>();
+  CLI::App* command = app.add_subcommand("run", "Run a model of any format and show its outputs.");
+  add_model(*command, query->model);
+  add_inputs(*command, query->inputs);
+  command->add_flag("--random", query->inputs.random, "Random numbers for inputs without a file");
+  command->add_option("--output", query->output,
+                      "Write the outputs: a folder, or a file .npz or .npy");
+  command->add_option("--labels", query->labels, "A file with the name of a class in each line");
+  command->add_flag("--json", query->json, "Print JSON");
+  command->footer(
+      "Examples:\n"
+      "  oar run net.onnx --random\n"
+      "  oar run net.oar --input x=batch.npy --output results.npz\n"
+      "  oar run resnet.onnx --input cat.jpg --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225\n"
+      "Status 1: the model ran, and an output has nothing but NaN or infinity.");
+  command->callback([query, color, &status] { status = run_model(std::cout, color, *query); });
+}
+
+void add_bench(CLI::App& app, bool color, int& status) {
+  auto query = std::make_shared<BenchQuery>();
+  CLI::App* command = app.add_subcommand("bench", "Measure how fast a model runs.");
+  add_model(*command, query->model);
+  add_inputs(*command, query->inputs);
+  command->add_option("--batch", query->inputs.batch,
+                      "The first size of random inputs, where it is open");
+  command->add_option("--warmup", query->warmup, "Runs before those that are measured");
+  command->add_option("--repeat", query->repeat, "Runs that are measured");
+  command->add_flag("--profile", query->profile, "Show the time of each op");
+  command->add_flag("--json", query->json, "Print JSON");
+  command->footer(
+      "Inputs without a file are random numbers.\n"
+      "Examples:\n"
+      "  oar bench net.onnx --batch 8 --threads 4\n"
+      "  oar bench net.oar --repeat 100 --profile");
+  command->callback([query, color, &status] { status = bench_model(std::cout, color, *query); });
+}
+
+void add_convert(CLI::App& app, int& status) {
+  auto query = std::make_shared<ConvertQuery>();
+  CLI::App* command =
+      app.add_subcommand("convert", "Convert a model, or a file of weights, to another format.");
+  command->add_option("source", query->source, "The model or file of weights")->required();
+  command
+      ->add_option(
+          "target", query->target,
+          "The file to write; its ending is the format: .oar, .onnx, .json (Paddle's PIR); .safetensors, .npz, .pdparams for weights")
+      ->required();
+  command->add_option("--input-shape", query->shapes, "The shape of an input: NAME=1,3,224,224")
+      ->allow_extra_args(false);
+  command->add_option("--weights", query->weights,
+                      "The file of weights of a model that has two files");
+  command->add_option("--method", query->method, "The method of an .oar file");
+  command->add_option("--opset", query->opset, "The version of ONNX's operators");
+  command->add_option(
+      "--tolerance", query->tolerance,
+      "The largest difference that --compare accepts, as a part of the largest value");
+  command->add_flag(
+      "--compare", query->compare,
+      "Run the model before and after, and in its own framework if that is installed");
+  command->add_flag("--json", query->json, "Print JSON");
+  command->footer(
+      "Examples:\n"
+      "  oar convert net.onnx net.oar --compare\n"
+      "  oar convert inference.pdmodel net.onnx --input-shape x=1,3,224,224\n"
+      "  oar convert weights.pth weights.safetensors\n"
+      "Status 1: it is converted, and --compare found a larger difference than --tolerance.\n"
+      "Needs the Python package.");
+  command->callback([query, &status] { status = convert(*query); });
+}
+
+void add_train(CLI::App& app, bool color, int& status) {
+  auto query = std::make_shared<TrainQuery>();
+  CLI::App* command =
+      app.add_subcommand("train", "Train with a step that Python saved, without Python.");
+  add_model(*command, query->model);
+  command
+      ->add_option("--data", query->data, "An .npz file with an array for each input of the step")
+      ->required();
+  command->add_option("--epochs", query->epochs, "How often all samples are seen");
+  command->add_option("--batch", query->batch, "Samples of a step");
+  command->add_option("--seed", query->seed, "Of the order of samples and of random numbers");
+  command->add_flag("!--no-shuffle", query->shuffle, "Keep the order of the samples");
+  command->add_flag("--drop-last", query->drop_last, "Leave out the last batch if it is smaller");
+  command->add_option("--checkpoint", query->checkpoint, "A folder for checkpoints");
+  command->add_option("--save-every", query->save_every,
+                      "Steps between checkpoints; at the end of each epoch if it is left out");
+  command->add_flag("--resume", query->resume, "Continue from the last checkpoint");
+  command->add_option("--output", query->output, "Write the trained states: .safetensors or .npz");
+  command->add_flag("--json", query->json, "Print a line of JSON for each epoch");
+  command->footer(
+      "Examples:\n"
+      "  oar train step.oar --data train.npz --epochs 10 --batch 64 --output trained.safetensors\n"
+      "  oar train step.oar --data train.npz --epochs 10 --checkpoint run --save-every 100 --resume\n"
+      "Status 1: the loss is not finite any more, and training stopped.");
+  command->callback([query, color, &status] { status = train_model(std::cout, color, *query); });
+}
+
+}  // namespace
+
+void add_model_commands(CLI::App& app, bool color, int& status) {
+  add_run(app, color, status);
+  add_bench(app, color, status);
+  add_convert(app, status);
+  add_train(app, color, status);
+}
+
+}  // namespace oar::cli
