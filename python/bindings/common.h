@@ -187,7 +187,7 @@ void init_segments(PyObject* module);
 void init_images(PyObject* module);
 void init_paddle_models(PyObject* module);
 void init_drawing(PyObject* module);
-void init_interop(PyObject* module);
+void init_onnx_models(PyObject* module);
 void init_graph_models(PyObject* module);
 void init_gguf(PyObject* module);
 void init_ocr(PyObject* module);

@@ -1,4 +1,6 @@
-// Models of Caffe and TFLite.
+// Models of other frameworks, and those of Caffe and TFLite.
+#include "graph_models.h"
+
 #include "oar/interop/caffe/import.h"
 #include "oar/interop/tflite/import.h"
 #include "programs.h"
@@ -22,32 +24,28 @@ void dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
-PyObject* wrap_graph(GraphModel model) {
-  auto held = std::make_shared<const GraphModel>(std::move(model));
-  auto* self = PyObject_New(PyGraphModel, g_graph_type);
-  if (!self) throw PythonError{};
-  new (&self->model) std::shared_ptr<const GraphModel>(std::move(held));
-  return reinterpret_cast<PyObject*>(self);
+PyObject* dtype_name(const interop::Port& port) {
+  return port.dtype ? PyUnicode_FromString(name_of(*port.dtype)) : Py_NewRef(Py_None);
 }
 
-// Names in files may be any bytes.
-PyObject* text_of(const std::string& text) {
-  return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()),
-                              "backslashreplace");
+PyObject* sizes(const interop::Port& port) {
+  if (!port.shape) return Py_NewRef(Py_None);
+  Ref made = checked(PyList_New(0));
+  for (const int64_t size : *port.shape) {
+    const Ref entry = checked(PyLong_FromLongLong(size));
+    check(PyList_Append(made.get(), entry.get()));
+  }
+  return made.release();
 }
 
-// (name, dtype, shape) for each input
+// (name, dtype, shape) for each input; None for what the file leaves open
 PyObject* inputs(PyObject* self, void*) {
   return guarded([&] {
     Ref made = checked(PyList_New(0));
     for (const interop::Port& port : graph_of(self).inputs()) {
-      const Ref shape = checked(PyList_New(0));
-      for (const int64_t size : port.shape) {
-        const Ref entry = checked(PyLong_FromLongLong(size));
-        check(PyList_Append(shape.get(), entry.get()));
-      }
-      const Ref name = checked(text_of(port.name));
-      const Ref dtype = checked(PyUnicode_FromString(std::string(name_of(port.dtype)).c_str()));
+      const Ref name = checked(file_text(port.name));
+      const Ref dtype = checked(dtype_name(port));
+      const Ref shape = checked(sizes(port));
       const Ref entry = checked(PyTuple_Pack(3, name.get(), dtype.get(), shape.get()));
       check(PyList_Append(made.get(), entry.get()));
     }
@@ -59,7 +57,7 @@ PyObject* outputs(PyObject* self, void*) {
   return guarded([&] {
     Ref made = checked(PyList_New(0));
     for (const std::string& name : graph_of(self).outputs()) {
-      const Ref entry = checked(text_of(name));
+      const Ref entry = checked(file_text(name));
       check(PyList_Append(made.get(), entry.get()));
     }
     return made.release();
@@ -118,7 +116,8 @@ PyObject* caffe_model(PyObject*, PyObject* args) {
   Py_ssize_t text_size, weights_size;
   if (!PyArg_ParseTuple(args, "y#y#", &text, &text_size, &weights, &weights_size)) return nullptr;
   return guarded([&] {
-    return wrap_graph(caffe::read_model(viewed(text, text_size), viewed(weights, weights_size)));
+    return wrap_graph(std::make_shared<const GraphModel>(
+        caffe::read_model(viewed(text, text_size), viewed(weights, weights_size))));
   });
 }
 
@@ -126,7 +125,10 @@ PyObject* tflite_model(PyObject*, PyObject* args) {
   const char* bytes;
   Py_ssize_t size;
   if (!PyArg_ParseTuple(args, "y#", &bytes, &size)) return nullptr;
-  return guarded([&] { return wrap_graph(tflite::read_model(std::string(viewed(bytes, size)))); });
+  return guarded([&] {
+    return wrap_graph(
+        std::make_shared<const GraphModel>(tflite::read_model(std::string(viewed(bytes, size)))));
+  });
 }
 
 PyMethodDef kGraphFunctions[] = {{"caffe_model", caffe_model, METH_VARARGS, nullptr},
@@ -134,6 +136,18 @@ PyMethodDef kGraphFunctions[] = {{"caffe_model", caffe_model, METH_VARARGS, null
                                  {}};
 
 }  // namespace
+
+PyObject* wrap_graph(std::shared_ptr<const GraphModel> model) {
+  auto* self = PyObject_New(PyGraphModel, g_graph_type);
+  if (!self) throw PythonError{};
+  new (&self->model) std::shared_ptr<const GraphModel>(std::move(model));
+  return reinterpret_cast<PyObject*>(self);
+}
+
+PyObject* file_text(const std::string& text) {
+  return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()),
+                              "backslashreplace");
+}
 
 void init_graph_models(PyObject* module) {
   const Ref type = checked(PyType_FromSpec(&kGraphSpec));

@@ -38,7 +38,7 @@ PyMODINIT_FUNC PyInit__C() {
     init_images(module.get());
     init_paddle_models(module.get());
     init_drawing(module.get());
-    init_interop(module.get());
+    init_onnx_models(module.get());
     init_graph_models(module.get());
     init_gguf(module.get());
     init_ocr(module.get());

@@ -30,11 +30,11 @@ void import_small(const oar::interop::GraphModel& model) {
   for (const auto& port : model.inputs()) {
     oar::Shape shape;
     int64_t count = 1;
-    for (const int64_t size : port.shape) {
+    for (const int64_t size : port.shape.value()) {
       shape.push_back(size < 0 ? 2 : size);
       if (size > kMostElements || (count *= std::max<int64_t>(size, 2)) > kMostElements) return;
     }
-    inputs.push_back(oar::Tensor::empty(shape, port.dtype));
+    inputs.push_back(oar::Tensor::empty(shape, port.dtype.value()));
   }
   model.program(inputs);
 }

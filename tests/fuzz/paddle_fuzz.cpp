@@ -21,13 +21,14 @@ void run_on_zeros(const oar::paddle::Model& model) {
   std::vector<oar::Tensor> inputs;
   for (const auto& port : model.inputs()) {
     oar::Shape shape;
-    for (const int64_t size : port.shape) {
+    for (const int64_t size : port.shape.value()) {
       if (size > kMostElements) return;
       shape.push_back(size < 0 ? oar::Dim(2) : oar::Dim(size));
     }
-    if (shape.numel().value() > kMostElements || oar::is_packed(port.dtype)) return;
-    oar::Tensor t = oar::Tensor::empty(shape, port.dtype);
-    std::memset(t->data, 0, static_cast<size_t>(t->numel) * oar::size_of(port.dtype));
+    const oar::DType dtype = port.dtype.value();
+    if (shape.numel().value() > kMostElements || oar::is_packed(dtype)) return;
+    oar::Tensor t = oar::Tensor::empty(shape, dtype);
+    std::memset(t->data, 0, static_cast<size_t>(t->numel) * oar::size_of(dtype));
     inputs.push_back(std::move(t));
   }
   static_cast<void>(model.program(inputs));  // imports it; loops of a mutated program might not end

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import Any
 
 import oar
 from oar import _C
 from oar._C import Tensor
+from oar.interop.graph import GraphModel
 
 __all__ = ["Model", "load", "save"]
 
 
-class Model:
+class Model(GraphModel):
     """An inference model of Paddle, fed in the order of ``inputs`` or by name.
 
     It becomes a program when it first runs. Inputs that do not fit that program, for example images of a size that the network treats
@@ -31,40 +31,20 @@ class Model:
         >>> scores, = model(oar.randn([1, 3, 224, 224]))  # doctest: +SKIP
     """
 
+    _place = "paddle"
+
     def __init__(self, program: bytes, parameters: bytes) -> None:
-        self._native = _C.paddle_model(program, parameters)
-        self.signature: list[tuple[str, str, list[int]]] = self._native.inputs
-        self.inputs: list[str] = [name for name, _, _ in self.signature]
-        self.outputs: list[str] = self._native.outputs
-
-    def __call__(self, *inputs: Any) -> list[Tensor]:
-        """Run on tensors or arrays; return a tensor for each of ``outputs``."""
-        return self._native.run(self._ordered(inputs))
-
-    def program(self, *inputs: Any) -> Any:
-        """The program for inputs like these."""
-        return self._native.program(self._ordered(inputs))
+        native, self._file = _C.paddle_model(program, parameters)
+        super().__init__(native)
+        self.signature: list[tuple[str, str, list[int]]] = native.inputs
 
     def open_program(self) -> Any:
         """The program for all sizes that the file leaves open. An error if an op needs to know one of them."""
-        return self._native.open_program()
+        return _C.paddle_open_program(self._file)
 
     def parameters(self) -> dict[str, Tensor]:
         """The weights by their names in the file."""
-        return self._native.parameters()
-
-    def _ordered(self, inputs: tuple[Any, ...]) -> list[Tensor]:
-        given: Any = inputs
-        if len(inputs) == 1 and isinstance(inputs[0], Mapping):
-            given = inputs[0]
-            wrong = [name for name in self.inputs if name not in given] + [name for name in given if name not in self.inputs]
-            if wrong:
-                raise ValueError(f"[paddle] the inputs are {self.inputs}; {wrong[0]!r} is missing or not one of them.")
-            given = [given[name] for name in self.inputs]
-        return [value if isinstance(value, Tensor) else oar.to_tensor(value) for value in given]
-
-    def __repr__(self) -> str:
-        return f"Model(inputs={self.inputs}, outputs={self.outputs})"
+        return _C.paddle_parameters(self._file)
 
 
 def read(path: str) -> bytes:

@@ -17,7 +17,8 @@ __all__ = ["GraphModel", "load_caffe", "load_tflite"]
 class GraphModel:
     """A model that a ``load_`` function of this module read, fed in the order of ``inputs`` or by name.
 
-    It becomes a program when it first runs. Inputs of other sizes get a program of their own.
+    It becomes a program when it first runs. Inputs that do not fit that program, for example images of another size, get a program of
+    their own. ``shapes`` and ``dtypes`` hold what the file says of the inputs: -1 is an open size, None is anything.
 
     Args:
         native: what the extension made of the files.
@@ -31,13 +32,15 @@ class GraphModel:
         >>> scores, = model({'data': oar.randn([1, 3, 224, 224])})  # doctest: +SKIP
     """
 
+    # How errors begin.
+    _place = "interop"
+
     def __init__(self, native: Any) -> None:
         self._native = native
-        ports = native.inputs
-        self.inputs: list[str] = [name for name, _, _ in ports]
+        self.inputs: list[str] = [name for name, _, _ in native.inputs]
         self.outputs: list[str] = native.outputs
-        self.shapes: dict[str, list[int]] = {name: shape for name, _, shape in ports}
-        self.dtypes: dict[str, str] = {name: dtype for name, dtype, _ in ports}
+        self.shapes: dict[str, list[int] | None] = {name: shape for name, _, shape in native.inputs}
+        self.dtypes: dict[str, str | None] = {name: dtype for name, dtype, _ in native.inputs}
 
     def __call__(self, *inputs: Any) -> list[Tensor]:
         """Run on tensors or arrays; return a tensor for each of ``outputs``."""
@@ -53,12 +56,12 @@ class GraphModel:
             given = inputs[0]
             wrong = [name for name in self.inputs if name not in given] + [name for name in given if name not in self.inputs]
             if wrong:
-                raise ValueError(f"[interop] the inputs are {self.inputs}; {wrong[0]!r} is missing or not one of them.")
+                raise ValueError(f"[{self._place}] the inputs are {self.inputs}; {wrong[0]!r} is missing or not one of them.")
             given = [given[name] for name in self.inputs]
         return [value if isinstance(value, Tensor) else oar.to_tensor(value) for value in given]
 
     def __repr__(self) -> str:
-        return f"GraphModel(inputs={self.shapes}, outputs={self.outputs})"
+        return f"{type(self).__name__}(inputs={self.shapes}, outputs={self.outputs})"
 
 
 def content_of(path: str | os.PathLike[str], function: str) -> bytes:
@@ -66,7 +69,7 @@ def content_of(path: str | os.PathLike[str], function: str) -> bytes:
     file = Path(path)
     if not file.is_file():
         what = "is a folder" if file.is_dir() else "does not exist"
-        raise FileNotFoundError(f"[interop.{function}] {str(file)!r} {what}.")
+        raise FileNotFoundError(f"[{function}] {str(file)!r} {what}.")
     return file.read_bytes()
 
 
@@ -86,7 +89,7 @@ def load_caffe(prototxt: str | os.PathLike[str], weights: str | os.PathLike[str]
         >>> import oar
         >>> model = oar.interop.load_caffe('deploy.prototxt', 'net.caffemodel')  # doctest: +SKIP
     """
-    return GraphModel(_C.caffe_model(content_of(prototxt, "load_caffe"), content_of(weights, "load_caffe")))
+    return GraphModel(_C.caffe_model(content_of(prototxt, "interop.load_caffe"), content_of(weights, "interop.load_caffe")))
 
 
 def load_tflite(path: str | os.PathLike[str]) -> GraphModel:
@@ -105,4 +108,4 @@ def load_tflite(path: str | os.PathLike[str]) -> GraphModel:
         >>> import oar
         >>> model = oar.interop.load_tflite('model.tflite')  # doctest: +SKIP
     """
-    return GraphModel(_C.tflite_model(content_of(path, "load_tflite")))
+    return GraphModel(_C.tflite_model(content_of(path, "interop.load_tflite")))

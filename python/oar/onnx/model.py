@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-import oar
 from oar import _C
-from oar._C import Tensor
+from oar.interop.graph import GraphModel, content_of
 
 __all__ = ["Model", "load"]
 
 
-class Model:
+class Model(GraphModel):
     """An ONNX model, fed in the order of ``inputs`` or by name.
 
     It becomes a program when it first runs. Inputs that do not fit that program, for example images of a size that the network treats
@@ -32,35 +29,11 @@ class Model:
         >>> scores, = model({'image': oar.randn([1, 3, 224, 224])})  # doctest: +SKIP
     """
 
+    _place = "onnx"
+
     def __init__(self, path: str | os.PathLike[str]) -> None:
         file = Path(path)
-        if not file.is_file():
-            what = "is a folder" if file.is_dir() else "does not exist"
-            raise FileNotFoundError(f"[onnx.load] {str(file)!r} {what}.")
-        self._native = _C.onnx_model(file.read_bytes(), str(file.parent))
-        self.inputs: list[str] = self._native.inputs
-        self.outputs: list[str] = self._native.outputs
-
-    def __call__(self, *inputs: Any) -> list[Tensor]:
-        """Run on tensors or arrays; return a tensor for each of ``outputs``."""
-        return self._native.run(self._ordered(inputs))
-
-    def program(self, *inputs: Any) -> Any:
-        """The program for inputs like these."""
-        return self._native.program(self._ordered(inputs))
-
-    def _ordered(self, inputs: tuple[Any, ...]) -> list[Tensor]:
-        given: Any = inputs
-        if len(inputs) == 1 and isinstance(inputs[0], Mapping):
-            given = inputs[0]
-            wrong = [name for name in self.inputs if name not in given] + [name for name in given if name not in self.inputs]
-            if wrong:
-                raise ValueError(f"[onnx] the inputs are {self.inputs}; {wrong[0]!r} is missing or not one of them.")
-            given = [given[name] for name in self.inputs]
-        return [value if isinstance(value, Tensor) else oar.to_tensor(value) for value in given]
-
-    def __repr__(self) -> str:
-        return f"Model(inputs={self.inputs}, outputs={self.outputs})"
+        super().__init__(_C.onnx_model(content_of(file, "onnx.load"), str(file.parent)))
 
 
 def load(path: str | os.PathLike[str]) -> Model:

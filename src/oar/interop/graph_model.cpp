@@ -7,6 +7,7 @@
 #include "oar/base/error.h"
 #include "oar/base/string_util.h"
 #include "oar/compiler/executor.h"
+#include "oar/ops/gen/compare.h"
 
 namespace oar::interop {
 
@@ -57,44 +58,70 @@ Program GraphCapture::finish(const std::vector<Value>& outputs) {
 // ---- runs --------------------------------------------------------------------------------------
 
 namespace {
+
 constexpr size_t kMostPrograms = 64;
+
+bool equals(const Tensor& a, const Tensor& b) {
+  return a.dtype() == b.dtype() && a.shape() == b.shape() && equal_all(a, b).item_int() != 0;
 }
+
+void check_input(const Port& port, const Tensor& given) {
+  user_check(given.defined(), ErrorKind::InvalidArgument, "the input '{}' is missing.", port.name);
+  user_check(!port.dtype || given.dtype() == *port.dtype, ErrorKind::InvalidArgument,
+             "the input '{}' is of dtype {}, but the model takes {}.\nhint: Cast it first.",
+             port.name, name_of(given.dtype()), name_of(port.dtype.value_or(given.dtype())));
+  user_check(!port.shape || static_cast<size_t>(given.rank()) == port.shape->size(),
+             ErrorKind::InvalidArgument,
+             "the input '{}' has {} axes, but the model takes sizes like [{}] (-1: any).",
+             port.name, given.rank(), port.shape ? join(*port.shape, ", ") : "");
+}
+
+// A program that is ready to run, and what it takes of the model's inputs.
+struct Entry {
+  explicit Entry(Imported imported, size_t inputs)
+      : executor(std::make_shared<const Executor>(std::move(imported.program))),
+        constant(std::move(imported.constant)) {
+    for (size_t place = 0; place < inputs; ++place)
+      if (!constant.contains(place)) places.push_back(place);
+  }
+  std::vector<Tensor> taken_of(const std::vector<Tensor>& given) const {
+    std::vector<Tensor> taken;
+    for (const size_t place : places) taken.push_back(given[place]);
+    return taken;
+  }
+  bool fits(const std::vector<Tensor>& given) const {
+    for (const auto& [place, value] : constant)
+      if (!equals(value, given[place])) return false;
+    return executor->misfit(taken_of(given)).empty();
+  }
+
+  std::shared_ptr<const Executor> executor;
+  std::map<size_t, Tensor> constant;
+  std::vector<size_t> places;  // of the program's inputs among the model's
+};
+
+}  // namespace
 
 struct GraphModel::Parts {
   std::vector<Port> inputs;
   std::vector<std::string> outputs;
   Import import;
   std::mutex mutex;
-  std::vector<std::shared_ptr<const Executor>> executors;  // the newest last
+  std::vector<Entry> entries;  // the newest last
 
-  void check(const std::vector<Tensor>& given) const {
+  Entry entry(const std::vector<Tensor>& given) {
     user_check(given.size() == inputs.size(), ErrorKind::InvalidArgument,
                "the model takes {} inputs and is given {}.", inputs.size(), given.size());
-    for (size_t i = 0; i < given.size(); ++i) {
-      const Port& port = inputs[i];
-      user_check(given[i].defined(), ErrorKind::InvalidArgument, "the input '{}' is missing.",
-                 port.name);
-      user_check(given[i].dtype() == port.dtype, ErrorKind::InvalidArgument,
-                 "the input '{}' is of dtype {}, but the model takes {}.\nhint: Cast it.",
-                 port.name, name_of(given[i].dtype()), name_of(port.dtype));
-      user_check(static_cast<size_t>(given[i].rank()) == port.shape.size(),
-                 ErrorKind::InvalidArgument,
-                 "the input '{}' has {} axes, but the model takes [{}] (-1: any size).", port.name,
-                 given[i].rank(), join(port.shape, ", "));
-    }
-  }
-
-  std::shared_ptr<const Executor> executor(const std::vector<Tensor>& given) {
-    check(given);
+    for (size_t i = 0; i < given.size(); ++i) check_input(inputs[i], given[i]);
     const std::lock_guard lock(mutex);
-    for (auto one = executors.rbegin(); one != executors.rend(); ++one)
-      if ((*one)->misfit(given).empty()) return *one;
+    for (auto one = entries.rbegin(); one != entries.rend(); ++one)
+      if (one->fits(given)) return *one;
     refuse_nested_capture();
-    auto made = std::make_shared<const Executor>(import(given));
-    const std::string misfit = made->misfit(given);
+    Entry made(import(given), inputs.size());
+    const std::string misfit = made.executor->misfit(made.taken_of(given));
     user_check(misfit.empty(), ErrorKind::InvalidArgument, "{}", misfit);
-    if (executors.size() == kMostPrograms) executors.erase(executors.begin());
-    executors.push_back(made);
+    if (entries.size() == kMostPrograms) entries.erase(entries.begin());
+    entries.push_back(made);
     return made;
   }
 };
@@ -110,11 +137,12 @@ const std::vector<Port>& GraphModel::inputs() const { return parts_->inputs; }
 const std::vector<std::string>& GraphModel::outputs() const { return parts_->outputs; }
 
 std::vector<Tensor> GraphModel::run(const std::vector<Tensor>& inputs) const {
-  return parts_->executor(inputs)->run(inputs);
+  const Entry entry = parts_->entry(inputs);
+  return entry.executor->run(entry.taken_of(inputs));
 }
 
 Program GraphModel::program(const std::vector<Tensor>& inputs) const {
-  return parts_->executor(inputs)->program();
+  return parts_->entry(inputs).executor->program();
 }
 
 void refuse_unknown(const std::vector<std::string>& unknown, std::string_view kind) {

@@ -8,7 +8,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,23 +45,34 @@ class GraphCapture {
   Capture capture_;
 };
 
+// An input, as far as the file describes it.
 struct Port {
   std::string name;
-  DType dtype = DType::Float32;
-  std::vector<int64_t> shape;  // -1: open
+  std::optional<DType> dtype;
+  std::optional<std::vector<int64_t>> shape;  // -1: open
 };
 
-// A model that runs. Inputs of sizes that are new get a program of their own; the 64 made last are kept.
+// A program for some inputs of a model.
+struct Imported {
+  Imported(Program p) : program(std::move(p)) {}
+  Program program;
+  // Inputs that decide on shapes, by their places among the model's: constants here, which the program does not take.
+  std::map<size_t, Tensor> constant;
+};
+
+// A model that runs. It is imported when it first runs; inputs that do not fit a program that it has get one of their own. The 64 made
+// last are kept.
 class GraphModel {
  public:
   // The program for inputs like these.
-  using Import = std::function<Program(const std::vector<Tensor>& like)>;
+  using Import = std::function<Imported(const std::vector<Tensor>& like)>;
   GraphModel(std::vector<Port> inputs, std::vector<std::string> outputs, Import import);
 
   const std::vector<Port>& inputs() const;
   const std::vector<std::string>& outputs() const;
   // In the order of inputs() and outputs(). Several threads may call it at once.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs) const;
+  // The program for inputs like these.
   Program program(const std::vector<Tensor>& inputs) const;
 
  private:

@@ -4,13 +4,13 @@
 //   const std::vector<Tensor> out = model.run({image});
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "oar/base/api.h"
 #include "oar/formats/safetensors.h"
+#include "oar/interop/graph_model.h"
 #include "oar/ir/program.h"
 
 namespace OAR_API oar {
@@ -33,22 +33,10 @@ Imported import_model(std::string_view file, const std::string& folder = ".",
 // A tensor of ONNX's own tests (`input_0.pb`).
 Tensor read_tensor(std::string_view file);
 
-// A model that runs. It is imported when it first runs; inputs that do not fit a program that it has get one of their own.
-class Model {
+class Model : public interop::GraphModel {
  public:
   static Model load(const std::string& path);
-  Model(std::string file, std::string folder);
-
-  const std::vector<std::string>& inputs() const;
-  const std::vector<std::string>& outputs() const;
-  // In the order of inputs() and outputs(). Several threads may call it at once.
-  std::vector<Tensor> run(const std::vector<Tensor>& inputs) const;
-  // The program for inputs like these.
-  const Program& program(const std::vector<Tensor>& inputs) const;
-
- private:
-  struct Parts;
-  std::shared_ptr<Parts> parts_;
+  Model(std::string_view file, const std::string& folder);
 };
 
 }  // namespace onnx

@@ -11,39 +11,29 @@
 
 #include "oar/base/api.h"
 #include "oar/formats/safetensors.h"
+#include "oar/interop/graph_model.h"
 #include "oar/ir/program.h"
 
 namespace OAR_API oar {
 namespace paddle {
 
-struct Signature {
-  std::string name;
-  DType dtype = DType::Float32;
-  std::vector<int64_t> shape;  // -1: open
-};
+struct ModelFile;
 
-// A model that runs. It is imported when it first runs; inputs that do not fit a program that it has get one of their own.
-class Model {
+class Model : public interop::GraphModel {
  public:
   // The path of both files without their endings.
   static Model load(const std::string& prefix);
   // Their content.
   Model(std::string_view program, std::string_view parameters);
 
-  const std::vector<Signature>& inputs() const;
-  const std::vector<std::string>& outputs() const;
   // The weights by their names in the file.
   NamedTensors parameters() const;
-  // In the order of inputs() and outputs(). Several threads may call it at once.
-  std::vector<Tensor> run(const std::vector<Tensor>& inputs) const;
-  // The program for inputs like these.
-  const Program& program(const std::vector<Tensor>& inputs) const;
   // The program for any sizes that the file leaves open.
   Program open_program() const;
 
  private:
-  struct Parts;
-  std::shared_ptr<Parts> parts_;
+  explicit Model(std::shared_ptr<const ModelFile> file);
+  std::shared_ptr<const ModelFile> file_;
 };
 
 // Did Paddle write this program? Oar's own files have the same endings.

@@ -1,6 +1,5 @@
-// Models that run: programs for the inputs that come.
+// Models that run.
 #include <filesystem>
-#include <mutex>
 
 #include "oar/base/error.h"
 #include "oar/base/file.h"
@@ -12,68 +11,49 @@
 namespace oar::paddle {
 namespace {
 
-constexpr size_t kMostPrograms = 64;
+std::vector<interop::Port> inputs_of(const ModelFile& file) {
+  std::vector<interop::Port> inputs;
+  for (const Port& port : file.inputs) inputs.push_back({port.name, port.dtype, port.shape});
+  return inputs;
+}
+
+std::vector<std::string> outputs_of(const ModelFile& file) {
+  std::vector<std::string> outputs;
+  for (const Port& port : file.outputs) outputs.push_back(port.name);
+  return outputs;
+}
+
+// Sizes that the file does not leave open are part of the model.
+void check_sizes(const Port& port, const Tensor& given) {
+  bool fits = true;
+  for (size_t axis = 0; axis < port.shape.size(); ++axis)
+    fits &= port.shape[axis] < 0 || given.dims()[axis] == Dim(port.shape[axis]);
+  user_check(fits, ErrorKind::InvalidArgument,
+             "the input '{}' is {}, but the model takes the shape [{}] (-1: any size).", port.name,
+             given.describe(), join(port.shape, ", "));
+}
+
+// With open sizes, or, if an op needs to know them, for these sizes alone.
+interop::Imported import_like(const ModelFile& file, const std::vector<Tensor>& given) {
+  for (size_t i = 0; i < given.size(); ++i) check_sizes(file.inputs[i], given[i]);
+  try {
+    Program open = import_program(file, given, false);
+    if (Executor(open).misfit(given).empty()) return open;
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::Interrupted) throw;
+  }
+  return import_program(file, given, true);
+}
 
 }  // namespace
 
-struct Model::Parts {
-  ModelFile file;
-  std::vector<Signature> inputs;
-  std::vector<std::string> outputs;
-  std::mutex mutex;
-  std::vector<std::shared_ptr<const Executor>> executors;  // the most recently imported last
-
-  void check(const std::vector<Tensor>& given) const {
-    user_check(given.size() == inputs.size(), ErrorKind::InvalidArgument,
-               "the model takes {} inputs and is given {}.", inputs.size(), given.size());
-    for (size_t i = 0; i < given.size(); ++i) {
-      const Signature& wanted = inputs[i];
-      user_check(given[i].defined(), ErrorKind::InvalidArgument, "the input '{}' is missing.",
-                 wanted.name);
-      user_check(given[i].dtype() == wanted.dtype, ErrorKind::InvalidArgument,
-                 "the input '{}' has dtype {}, but the model takes {}.\nhint: Cast it first.",
-                 wanted.name, name_of(given[i].dtype()), name_of(wanted.dtype));
-      bool fits = static_cast<size_t>(given[i].rank()) == wanted.shape.size();
-      for (size_t axis = 0; fits && axis < wanted.shape.size(); ++axis)
-        fits = wanted.shape[axis] < 0 || given[i].dims()[axis] == Dim(wanted.shape[axis]);
-      user_check(fits, ErrorKind::InvalidArgument,
-                 "the input '{}' is {}, but the model takes the shape [{}] (-1: any size).",
-                 wanted.name, given[i].describe(), join(wanted.shape, ", "));
-    }
-  }
-
-  // With open sizes, or, if an op needs to know them, for these sizes alone.
-  std::shared_ptr<const Executor> import(const std::vector<Tensor>& given) const {
-    try {
-      auto made = std::make_shared<const Executor>(import_program(file, given, false));
-      if (made->misfit(given).empty()) return made;
-    } catch (const Error& error) {
-      if (error.kind() == ErrorKind::Interrupted) throw;
-    }
-    return std::make_shared<const Executor>(import_program(file, given, true));
-  }
-
-  std::shared_ptr<const Executor> executor(const std::vector<Tensor>& given) {
-    check(given);
-    const std::lock_guard lock(mutex);
-    for (auto one = executors.rbegin(); one != executors.rend(); ++one)
-      if ((*one)->misfit(given).empty()) return *one;
-    std::shared_ptr<const Executor> made = import(given);
-    const std::string misfit = made->misfit(given);
-    user_check(misfit.empty(), ErrorKind::InvalidArgument, "{}", misfit);
-    if (executors.size() == kMostPrograms) executors.erase(executors.begin());
-    executors.push_back(made);
-    return made;
-  }
-};
+Model::Model(std::shared_ptr<const ModelFile> file)
+    : GraphModel(inputs_of(*file), outputs_of(*file),
+                 [file](const std::vector<Tensor>& given) { return import_like(*file, given); }),
+      file_(std::move(file)) {}
 
 Model::Model(std::string_view program, std::string_view parameters)
-    : parts_(std::make_shared<Parts>()) {
-  parts_->file = parse_model(program, parameters);
-  for (const Port& port : parts_->file.inputs)
-    parts_->inputs.push_back({port.name, port.dtype, port.shape});
-  for (const Port& port : parts_->file.outputs) parts_->outputs.push_back(port.name);
-}
+    : Model(std::make_shared<const ModelFile>(parse_model(program, parameters))) {}
 
 Model Model::load(const std::string& prefix) {
   for (const char* end : {".json", ".pdmodel"})
@@ -84,25 +64,13 @@ Model Model::load(const std::string& prefix) {
   fail(ErrorKind::NotFound, "there is neither '{}.json' nor '{}.pdmodel'.", prefix, prefix);
 }
 
-const std::vector<Signature>& Model::inputs() const { return parts_->inputs; }
-const std::vector<std::string>& Model::outputs() const { return parts_->outputs; }
-
 NamedTensors Model::parameters() const {
   NamedTensors named;
-  for (const Parameter& p : parts_->file.parameters)
-    named[p.name] = parts_->file.weights.at(p.value);
+  for (const Parameter& p : file_->parameters) named[p.name] = file_->weights.at(p.value);
   return named;
 }
 
-std::vector<Tensor> Model::run(const std::vector<Tensor>& inputs) const {
-  return parts_->executor(inputs)->run(inputs);
-}
-
-const Program& Model::program(const std::vector<Tensor>& inputs) const {
-  return parts_->executor(inputs)->program();
-}
-
-Program Model::open_program() const { return import_program(parts_->file, {}, false); }
+Program Model::open_program() const { return import_program(*file_, {}, false); }
 
 bool is_program(std::string_view file) { return is_pir_program(file) || is_legacy_program(file); }
 
