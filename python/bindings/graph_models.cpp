@@ -1,7 +1,8 @@
-// Models of other frameworks, and those of Caffe and TFLite.
+// Models of other frameworks, and those of Caffe, TensorFlow and TFLite.
 #include "graph_models.h"
 
 #include "oar/interop/caffe/import.h"
+#include "oar/interop/tensorflow/import.h"
 #include "oar/interop/tflite/import.h"
 #include "programs.h"
 
@@ -131,7 +132,32 @@ PyObject* tflite_model(PyObject*, PyObject* args) {
   });
 }
 
+std::vector<std::string> listed_texts(PyObject* list) {
+  const Ref fast = checked(PySequence_Fast(list, "a list of names is expected"));
+  std::vector<std::string> texts;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); ++i) {
+    Py_ssize_t size;
+    const char* text = PyUnicode_AsUTF8AndSize(PySequence_Fast_GET_ITEM(fast.get(), i), &size);
+    if (!text) throw PythonError{};
+    texts.emplace_back(text, static_cast<size_t>(size));
+  }
+  return texts;
+}
+
+// tensorflow_model(path, signature, inputs, outputs)
+PyObject* tensorflow_model(PyObject*, PyObject* args) {
+  const char *path, *signature;
+  PyObject *input_names, *output_names;
+  if (!PyArg_ParseTuple(args, "ssOO", &path, &signature, &input_names, &output_names))
+    return nullptr;
+  return guarded([&] {
+    return wrap_graph(std::make_shared<const GraphModel>(tensorflow::load_model(
+        path, {signature, listed_texts(input_names), listed_texts(output_names)})));
+  });
+}
+
 PyMethodDef kGraphFunctions[] = {{"caffe_model", caffe_model, METH_VARARGS, nullptr},
+                                 {"tensorflow_model", tensorflow_model, METH_VARARGS, nullptr},
                                  {"tflite_model", tflite_model, METH_VARARGS, nullptr},
                                  {}};
 

@@ -1,6 +1,7 @@
 """Models and weights in the files of other frameworks. ONNX has a module of its own, ``oar.onnx``; ``oar.load`` reads PyTorch's files."""
 
 from oar.interop.gguf import GgufFile, load_gguf
-from oar.interop.graph import GraphModel, load_caffe, load_tflite
+from oar.interop.graph import GraphModel, load_caffe, load_tensorflow, load_tflite
+from oar.interop.torch_state import torch_state
 
-__all__ = ["GgufFile", "GraphModel", "load_caffe", "load_gguf", "load_tflite"]
+__all__ = ["GgufFile", "GraphModel", "load_caffe", "load_gguf", "load_tensorflow", "load_tflite", "torch_state"]
