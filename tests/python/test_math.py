@@ -264,6 +264,13 @@ def test_quantiles(way):
         oar.quantile(t, 1.5)
 
 
+@pytest.mark.parametrize("way", ["linear", "midpoint"])
+def test_quantiles_beside_infinity(way):
+    x = oar.to_tensor([[-math.inf, 1.0, 2.0], [1.0, 2.0, math.inf]])
+    assert oar.quantile(x, 0.25, 1, interpolation=way).tolist() == [-math.inf, 1.5]
+    assert oar.quantile(x, 0.5, 1, interpolation=way).tolist() == [1.0, 2.0]
+
+
 def test_mode_takes_the_smallest_of_ties_and_its_last_place():
     values, places = oar.mode(oar.to_tensor([[1.0, 2, 2, 1, 3], [5, 4, 4, 5, 0]]))
     assert (values.tolist(), places.tolist()) == ([1, 4], [3, 2])
@@ -367,3 +374,9 @@ def test_choices():
 def test_cross_finds_its_axis():
     with pytest.raises(ValueError, match="no axis of size 3"):
         oar.cross(oar.ones([2, 2]), oar.ones([2, 2]))
+
+
+def test_prior_boxes_have_all_digits_of_their_ratio():
+    images = [oar.zeros([1, 1, 1, 1], "float64"), oar.zeros([1, 1, 9, 9], "float64")]
+    box, _ = oar.vision.ops.prior_box(*images, [3.0], aspect_ratios=[0.001])
+    assert box[0, 0, 1, 0].item() == pytest.approx(0.5 - 1.5 * 0.001**0.5 / 9, rel=1e-15)

@@ -44,3 +44,99 @@ def test_masked_matmul(count, width, dtype):
     found = sparse.masked_matmul(oar.to_tensor(x), oar.to_tensor(y), to_oar(mask))
     rows = np.repeat(np.arange(20), np.diff(mask.indptr))
     np.testing.assert_array_equal(found.values().numpy(), (x @ y)[rows, mask.indices])
+
+
+def lengthy_csr(rng, columns, dtype):
+    """Rows of every length up to 70, empty ones, one longer than a block of the kernel; columns in any order, some twice."""
+    lengths = np.concatenate([np.arange(71), [0, 0, 2500, 1, 1024, 1025], rng.integers(0, 40, 300)])
+    cols = rng.integers(0, columns, lengths.sum())
+    values = rng.integers(-4, 5, len(cols)).astype(dtype)
+    return np.append(0, np.cumsum(lengths)), cols, values
+
+
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int32", "int64", "complex64", "complex128"])
+@pytest.mark.parametrize("width", [1, 16, 33, 64, 100])
+def test_rows_of_any_length(width, dtype, index):
+    rng, columns = np.random.default_rng(width), 90
+    wide = dtype if dtype.startswith(("int", "complex")) else "float64"
+    crows, cols, values = lengthy_csr(rng, columns, wide)
+    y = rng.integers(-3, 4, (columns, width)).astype(wide)
+    rows = np.repeat(np.arange(len(crows) - 1), np.diff(crows))
+    wanted = np.zeros((len(crows) - 1, width), wide)
+    np.add.at(wanted, rows, values[:, None] * y[cols])
+    ops, given = oar._C.ops, [oar.to_tensor(a).astype(dtype) for a in (values, y)]
+    places = [oar.to_tensor(a.astype(index)) for a in (crows, rows, cols)]
+    for made in (ops.csr_matmul(places[0], places[2], *given), ops.coo_matmul(places[1], places[2], *given, [len(wanted)])):
+        if dtype.endswith("16"):  # the sums are exact in float32, and rounded once
+            np.testing.assert_array_equal(made.astype("float64").numpy(), oar.to_tensor(wanted).astype(dtype).astype("float64").numpy())
+        else:
+            np.testing.assert_array_equal(made.numpy(), wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("width", [1, 32, 80])
+def test_the_same_bits_for_any_threads(width, dtype):
+    rng = np.random.default_rng(1)
+    crows, cols, values = lengthy_csr(rng, 500, dtype)
+    values, y = rng.standard_normal(len(values)).astype(dtype), rng.standard_normal((500, width)).astype(dtype)
+    rows = np.repeat(np.arange(len(crows) - 1), np.diff(crows))
+    found = []
+    for threads in (1, 2, 3):
+        oar.set_num_threads(threads)
+        given = [oar.to_tensor(a) for a in (cols, values, y)]
+        found += [oar._C.ops.csr_matmul(oar.to_tensor(crows), *given).numpy(),
+                  oar._C.ops.coo_matmul(oar.to_tensor(rows), *given, [len(crows) - 1]).numpy()]  # fmt: skip
+    assert all(a.tobytes() == found[0].tobytes() for a in found)
+
+
+def test_numbers_that_are_not_finite_stay_in_their_row():
+    t = sparse.sparse_csr_tensor([0, 1, 3, 3, 4], [0, 1, 2, 0], [1.0, np.inf, -np.inf, 2.0], [4, 3])
+    made = sparse.mv(t, oar.to_tensor([1.0, 1.0, 1.0])).numpy()
+    np.testing.assert_array_equal(made, [1.0, np.nan, 0.0, 2.0])
+
+
+@pytest.mark.parametrize("bad", [-1, 90, 2**40])
+def test_positions_are_checked_anywhere(bad):
+    rng, ops = np.random.default_rng(0), oar._C.ops
+    crows, cols, values = lengthy_csr(rng, 90, "float32")
+    rows = np.repeat(np.arange(len(crows) - 1), np.diff(crows))
+    y = oar.ones([90, 1])
+    for place in (0, 2000, len(cols) - 1):
+        wrong = cols.copy()
+        wrong[place] = bad
+        with pytest.raises(IndexError, match="out of range"):
+            ops.csr_matmul(*map(oar.to_tensor, (crows, wrong, values)), y)
+        wrong = rows.copy()
+        wrong[place] = bad if bad < 0 else bad + len(crows)
+        with pytest.raises(IndexError, match="out of range"):
+            ops.coo_matmul(*map(oar.to_tensor, (wrong, cols, values)), y, [len(crows) - 1])
+        indices = np.stack([rows, cols])
+        indices[1, place] = bad
+        with pytest.raises(IndexError, match="along axis 1"):
+            ops.ravel_indices(oar.to_tensor(indices), [len(crows), 90])
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("sizes", [(0, 0), (0, 5), (7, 0), (1, 1), (3, 40), (40, 3), (30000, 20000), (40000, 9)])
+def test_merge_sorted(sizes, threads):
+    oar.set_num_threads(threads)
+    rng = np.random.default_rng(sum(sizes))
+    x, y = (np.unique(rng.integers(0, 60000, n)) for n in sizes)
+    out, x_places, y_places = (t.numpy() for t in oar._C.ops.merge_sorted(oar.to_tensor(x), oar.to_tensor(y)))
+    wanted = np.union1d(x, y)
+    np.testing.assert_array_equal(out, wanted)
+    np.testing.assert_array_equal(x_places, np.searchsorted(wanted, x))
+    np.testing.assert_array_equal(y_places, np.searchsorted(wanted, y))
+
+
+@pytest.mark.parametrize("shape", [[7], [1, 1], [4000, 4000], [3, 1, 5, 700], [2**31 - 1], [2, 2**30 - 1], [1, 2**31 - 1], [2**20, 2**20, 2**20],
+                                   [2**33, 5], [5, 2**33]])  # fmt: skip
+def test_positions_and_coordinates(shape):
+    rng = np.random.default_rng(3)
+    total = int(np.prod(np.array(shape, object)))
+    edges = [0, total - 1, total // 2, max(shape[-1] - 1, 0), min(shape[-1], total - 1), total // shape[-1] // 2 * shape[-1]]
+    flat = np.unique(np.concatenate([rng.integers(0, total, 1500), edges]))
+    coordinates = np.stack(np.unravel_index(flat, shape))
+    np.testing.assert_array_equal(oar._C.ops.unravel_indices(oar.to_tensor(flat), shape).numpy(), coordinates)
+    np.testing.assert_array_equal(oar._C.ops.ravel_indices(oar.to_tensor(coordinates), shape).numpy(), flat)

@@ -186,7 +186,7 @@ KNOWN = _joined(
     _each("log_softmax_grad", "np.any(values(out) > 0)", "a logarithm of a probability above 1"),
     _each("ctc", "np.any(values(log_probs) > 0)", "a logarithm of a probability above 1"),
     _each("attention_grad", "special or wild", "a logarithm of a sum that is not that of the scores"),
-    _each("attention_grad", "not np.isfinite(scale)", "scores that are all infinite or NaN"),
+    _each("attention attention_grad", "not np.isfinite(scale)", "scores that are all infinite or NaN"),
     _each("attention attention_grad", "keep is not None and dropout == 1", "elements that are kept though none is"),
     _each("rnnt rnnt_grad", "np.any(labels.numpy() == blank)", "a label that is the blank"),
     _each("viterbi_decode", "np.any(lengths.numpy() == 0)", "a sequence without an element"),
@@ -233,6 +233,7 @@ KNOWN = _joined(
     # integers and floats
     _each("scale clip mean", "'int' in dtype and np.any(np.abs(x.numpy().astype('float64')) > 2.0 ** 50)",
           "integers that a double does not hold, or whose sum an integer does not"),
+    _each("round", "'int' in dtype and decimals < 0 and largest(arguments) > 2.0 ** 53", "integers that a double, in which the expression rounds, does not hold"),
     _each("*", "'int' in dtype and 'ours np.float32' in fault and largest(arguments) > 2.0 ** 24",
           "integers become float32 first; in double by the expression"),
     _each("*", "'ours np.float16' in fault and largest(arguments) > 65504",
@@ -249,9 +250,10 @@ KNOWN = _joined(
     _each("least_squares pseudo_inverse", "is_conditioned(x)", "the error that the condition of the matrix allows"),
     _each("recurrent_grad", "both_are_tiny", "gates that are 0 but for the smallest float32"),
     # references that are differences or overflow on the way
-    _each("npair_loss", "reference_overflows and 'Paddle' in fault", "the expression overflows; Paddle limits logarithms"),
     _each("grid_sample_grad_x", "mode == 'nearest' and has_halves(grid, x_shape, align_corners)",
           "half way between pixels the even one is the nearest here, in PyTorch and in Paddle; the expression rounds up"),
+    _each("grid_sample", "mode == 'nearest' and 'PyTorch' not in fault and 'Paddle' not in fault and has_halves(grid, x.shape, align_corners)",
+          "the same"),
     _each("grid_sample_grad_grid", "mode == 'nearest' and not np.any(results[0])", "a difference over the middle between pixels"),
     _each("grid_sample_grad_grid", "are_on_edges", "on the edge of a pixel or image, where both sides differ; ours has Paddle's"),
     _each("embedding_renorm_", "norm_type == float('inf')", "the expression sums powers"),

@@ -83,7 +83,7 @@ template <class C>
 std::vector<std::array<C, 2>> half_sizes(const KernelCall& call) {
   const auto smallest = call.arg(2).as_doubles();
   const auto largest = numbers(call, 3).value_or(std::span<const double>());
-  const std::vector<float> ratios = all_ratios(numbers(call, 4), call.arg(6).as_bool());
+  const std::vector<double> ratios = all_ratios(numbers(call, 4), call.arg(6).as_bool());
   std::vector<std::array<C, 2>> halves;
   const auto square = [&](double size) {
     halves.push_back({static_cast<C>(size / 2), static_cast<C>(size / 2)});
@@ -102,7 +102,7 @@ std::vector<std::array<C, 2>> half_sizes(const KernelCall& call) {
       between();
       for (size_t i = 1; i < ratios.size(); ++i) with_ratio(ratios[i]);
     } else {
-      for (const float ratio : ratios) with_ratio(ratio);
+      for (const double ratio : ratios) with_ratio(ratio);
       between();
     }
   }

@@ -10,42 +10,84 @@ namespace {
 
 int64_t* numbers_of(const oar_tensor& t) { return static_cast<int64_t*>(t.data); }
 
+// Positions at a time, which stay in the first cache while all axes are visited.
+constexpr int64_t kPositions = 512;
+
+// out = out * size + coordinate. In unsigned numbers: a bad coordinate may overflow, and is reported.
+void next_axis(const int64_t* coordinates, int64_t n, uint64_t size, bool narrow, int64_t* out) {
+  const auto in = [](int64_t k) { return static_cast<uint64_t>(k); };
+  if (narrow) {  // one multiplication of half the width
+    for (int64_t k = 0; k < n; ++k)
+      out[k] = static_cast<int64_t>((in(out[k]) & 0xffffffff) * (size & 0xffffffff) +
+                                    in(coordinates[k]));
+  } else {
+    for (int64_t k = 0; k < n; ++k)
+      out[k] = static_cast<int64_t>(in(out[k]) * size + in(coordinates[k]));
+  }
+}
+
 void ravel_indices(KernelCall& call) {
   const oar_tensor& indices = call.in(0);
   const Flat<int64_t> flat(indices);
   const Ints shape = call.arg(1).as_ints();
   const int64_t n = indices.shape[1], axes = indices.shape[0];
   int64_t* out = numbers_of(call.out());
-  std::fill(out, out + n, 0);
-  for (int64_t axis = 0; axis < axes; ++axis) {
-    const int64_t *row = flat.data() + axis * n, size = shape[static_cast<size_t>(axis)];
-    int64_t good = 0;
-    for (int64_t k = 0; k < n; ++k) {
-      good += static_cast<uint64_t>(row[k]) < static_cast<uint64_t>(size);
-      // In unsigned numbers: a bad coordinate may overflow, and is reported below.
-      out[k] = static_cast<int64_t>(static_cast<uint64_t>(out[k]) * static_cast<uint64_t>(size) +
-                                    static_cast<uint64_t>(row[k]));
+  for (int64_t first = 0; first < n; first += kPositions) {
+    const int64_t count = std::min(kPositions, n - first);
+    if (axes == 0) std::fill(out + first, out + first + count, 0);
+    double reach = 1;  // of the positions so far
+    for (int64_t axis = 0; axis < axes; ++axis) {
+      const int64_t *row = flat.data() + axis * n + first, size = shape[static_cast<size_t>(axis)];
+      if (!in_range(row, count, size))
+        for (int64_t k = 0; k < count; ++k)
+          user_check(
+              row[k] >= 0 && row[k] < size, ErrorKind::OutOfRange,
+              "indices holds {} along axis {}, which has size {}.\nhint: Coordinates are from 0 "
+              "to {}; pass a larger shape if they are right.",
+              row[k], axis, size, size - 1);
+      const bool narrow = reach < 0x1p32 && size < INT64_C(0x100000000);
+      if (axis == 0)
+        std::copy_n(row, count, out + first);
+      else
+        next_axis(row, count, static_cast<uint64_t>(size), narrow, out + first);
+      reach *= static_cast<double>(size);
     }
-    for (int64_t k = 0; good < n && k < n; ++k)
-      user_check(row[k] >= 0 && row[k] < size, ErrorKind::OutOfRange,
-                 "indices holds {} along axis {}, which has size {}.\nhint: Coordinates are from 0 "
-                 "to {}; pass a larger shape if they are right.",
-                 row[k], axis, size, size - 1);
   }
 }
 
-// Coordinates along the axes from the last one on; what remains of each position is left in `rest`. Narrow numbers are
-// divided several times faster.
-template <class U>
-void split_positions(U* rest, int64_t n, Ints shape, int64_t* out) {
-  for (size_t axis = shape.size(); axis-- > 0;) {
-    int64_t* row = out + static_cast<int64_t>(axis) * n;
-    const U size = static_cast<U>(std::max<int64_t>(shape[axis], 1));
-    for (int64_t k = 0; k < n; ++k) {
-      const U quotient = rest[k] / size;
-      row[k] = static_cast<int64_t>(rest[k] - quotient * size);
-      rest[k] = quotient;
-    }
+// The quotients and remainders of numbers below 2^31 by multiplication. The error of a double is less than the distance of a quotient
+// from the next integer, so only one that is an integer may come out one too low.
+void divide_narrow(int32_t* numbers, int64_t n, int32_t size, int64_t* remainders) {
+  const double inverse = 1.0 / size;
+  for (int64_t k = 0; k < n; ++k) {
+    const auto near = static_cast<int32_t>(numbers[k] * inverse);
+    const int32_t rest = numbers[k] - near * size;
+    const int32_t low = rest == size ? 1 : 0;
+    numbers[k] = near + low;
+    remainders[k] = rest - low * size;
+  }
+}
+
+void divide_wide(int64_t* numbers, int64_t n, int64_t size, int64_t* remainders) {
+  const auto by = static_cast<uint64_t>(size);
+  for (int64_t k = 0; k < n; ++k) {
+    const uint64_t number = static_cast<uint64_t>(numbers[k]), quotient = number / by;
+    remainders[k] = static_cast<int64_t>(number - quotient * by);
+    numbers[k] = static_cast<int64_t>(quotient);
+  }
+}
+
+// Coordinates along the axes from the last one on; what then remains are those along the first.
+template <class I, class Divide>
+void split_positions(const int64_t* flat, int64_t n, Ints shape, int64_t* out, Divide&& divide) {
+  I rest[kPositions];
+  for (int64_t first = 0; first < n; first += kPositions) {
+    const int64_t count = std::min(kPositions, n - first);
+    for (int64_t k = 0; k < count; ++k) rest[k] = static_cast<I>(flat[first + k]);
+    for (size_t axis = shape.size() - 1; axis > 0; --axis)
+      divide(rest, count, static_cast<I>(shape[axis]),
+             out + static_cast<int64_t>(axis) * n + first);
+    for (int64_t k = 0; k < count; ++k) out[first + k] = rest[k];
   }
 }
 
@@ -58,16 +100,11 @@ void unravel_indices(KernelCall& call) {
   for (int64_t size : shape) fits &= !__builtin_mul_overflow(total, size, &total);
   user_check(fits, ErrorKind::InvalidArgument, "a tensor of this shape has too many elements.");
   check_positions(flat.data(), n, total, "x");
-  int64_t* out = numbers_of(call.out());
-  if (total <= INT64_C(0xffffffff)) {
-    Scratch<uint32_t, 64> rest(n);
-    std::copy_n(flat.data(), n, rest.data());
-    split_positions(rest.data(), n, shape, out);
-  } else {
-    Scratch<uint64_t, 64> rest(n);
-    std::copy_n(flat.data(), n, rest.data());
-    split_positions(rest.data(), n, shape, out);
-  }
+  if (n == 0 || shape.empty()) return;
+  if (total <= std::numeric_limits<int32_t>::max())
+    split_positions<int32_t>(flat.data(), n, shape, numbers_of(call.out()), divide_narrow);
+  else
+    split_positions<int64_t>(flat.data(), n, shape, numbers_of(call.out()), divide_wide);
 }
 
 void expand_rows(KernelCall& call) {
@@ -141,24 +178,79 @@ void sums_at(KernelCall& call) {
   });
 }
 
+// The places that the numbers of a stretch have after it was merged with the same stretch of another sequence. A branch on which
+// number is less would be predicted wrong every other time, and without one each step waits for the one before: so four stretches
+// take turns.
+struct Merge {
+  const int64_t *x, *y;
+  int64_t i, x_end, j, y_end;
+  int64_t *x_places, *y_places;
+  int64_t count = 0;
+
+  bool has_both() const { return i < x_end && j < y_end; }
+  void step() {
+    const int64_t a = x[i], b = y[j];
+    x_places[i] = y_places[j] = count++;  // the larger one's is written again
+    i += a <= b;
+    j += b <= a;
+  }
+  void finish() {
+    while (has_both()) step();
+    while (i < x_end) x_places[i++] = count++;
+    while (j < y_end) y_places[j++] = count++;
+  }
+};
+
+constexpr int64_t kTurns = 4, kMerged = 8192;  // numbers of a thread, at least
+
+void merge_in_turns(Merge* parts) {
+  Merge a = parts[0], b = parts[1], c = parts[2], d = parts[3];  // in registers
+  while (a.has_both() && b.has_both() && c.has_both() && d.has_both()) {
+    a.step();
+    b.step();
+    c.step();
+    d.step();
+  }
+  for (Merge* part : {&a, &b, &c, &d}) {
+    part->finish();
+    *parts++ = *part;
+  }
+}
+
+// Places count from the beginning of the stretch, before which there are so many numbers.
+void put_merged(const int64_t* numbers, int64_t begin, int64_t end, int64_t before, int64_t* places,
+                int64_t* __restrict out) {
+  for (int64_t k = begin; k < end; ++k) out[places[k] += before] = numbers[k];
+}
+
 void merge_sorted(KernelCall& call) {
   const Flat<int64_t> left(call.in(0)), right(call.in(1));
   const int64_t n = call.in(0).numel, m = call.in(1).numel;
   const int64_t *x = left.data(), *y = right.data();
   int64_t *x_places = numbers_of(call.allocate(1, Ints(&n, 1))),
           *y_places = numbers_of(call.allocate(2, Ints(&m, 1)));
-  Scratch<int64_t, 64> merged(n + m);
-  int64_t i = 0, j = 0, count = 0;
-  while (i < n && j < m) {
-    const int64_t a = x[i], b = y[j];
-    merged.data()[count] = std::min(a, b);
-    if (a <= b) x_places[i++] = count;
-    if (b <= a) y_places[j++] = count;
-    ++count;
+  const int64_t chunks = std::clamp<int64_t>(std::min(n, m) / kMerged, 1, num_threads());
+  std::vector<Merge> parts;
+  for (int64_t part = 1, i = 0, j = 0; part <= chunks * kTurns; ++part) {
+    const int64_t x_end = n * part / (chunks * kTurns);
+    const int64_t y_end = x_end == n ? m : std::lower_bound(y + j, y + m, x[x_end]) - y;
+    parts.push_back({x, y, i, x_end, j, y_end, x_places, y_places});
+    i = x_end;
+    j = y_end;
   }
-  for (; i < n; ++i, ++count) merged.data()[x_places[i] = count] = x[i];
-  for (; j < m; ++j, ++count) merged.data()[y_places[j] = count] = y[j];
-  std::copy_n(merged.data(), count, numbers_of(call.allocate(0, Ints(&count, 1))));
+  parallel_chunks(
+      chunks, [&](int64_t chunk) { merge_in_turns(&parts[static_cast<size_t>(chunk * kTurns)]); });
+  int64_t count = 0;
+  for (const Merge& part : parts) count += part.count;
+  int64_t* out = numbers_of(call.allocate(0, Ints(&count, 1)));
+  int64_t before = 0, i = 0, j = 0;
+  for (const Merge& part : parts) {
+    put_merged(x, i, part.x_end, before, x_places, out);
+    put_merged(y, j, part.y_end, before, y_places, out);
+    i = part.x_end;
+    j = part.y_end;
+    before += part.count;
+  }
 }
 
 }  // namespace

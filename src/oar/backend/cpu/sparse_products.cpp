@@ -1,119 +1,11 @@
 // Products with sparse matrices.
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 
-#include "oar/backend/cpu/sparse/positions.h"
-#include "oar/backend/cpu/vector.h"
+#include "oar/backend/cpu/sparse/row_products.h"
 
 namespace oar::cpu {
 namespace {
-
-// The columns that a row's sums keep in registers at once.
-template <class T>
-constexpr int64_t kBlock = 128 / static_cast<int64_t>(sizeof(T));
-
-// The sums of value * y[col] over some elements, for `width` columns from `first` on.
-template <class T, class I, int64_t kWidth>
-void sum_block(const I* cols, const T* values, int64_t count, const T* y, int64_t stride,
-               T* __restrict out) {
-  T sums[kWidth] = {};
-  for (int64_t k = 0; k < count; ++k) {
-    const T* row = y + static_cast<int64_t>(cols[k]) * stride;
-    const T value = values[k];
-    for (int64_t j = 0; j < kWidth; ++j) sums[j] += value * row[j];
-  }
-  for (int64_t j = 0; j < kWidth; ++j) out[j] = sums[j];
-}
-
-// Wide rows of y are read from end to end, four at a time.
-template <class T, class I>
-void sum_wide_row(const I* cols, const T* values, int64_t count, const T* y, int64_t width,
-                  T* __restrict out) {
-  std::fill(out, out + width, T(0));
-  int64_t k = 0;
-  const auto row = [&](int64_t i) { return y + static_cast<int64_t>(cols[i]) * width; };
-  for (; k + 4 <= count; k += 4) {
-    const T *a = row(k), *b = row(k + 1), *c = row(k + 2), *d = row(k + 3);
-    const T p = values[k], q = values[k + 1], r = values[k + 2], s = values[k + 3];
-    for (int64_t j = 0; j < width; ++j) out[j] += p * a[j] + q * b[j] + r * c[j] + s * d[j];
-  }
-  for (; k < count; ++k) {
-    const T *a = row(k), p = values[k];
-    for (int64_t j = 0; j < width; ++j) out[j] += p * a[j];
-  }
-}
-
-template <class T, class I>
-void sum_row(const I* cols, const T* values, int64_t count, const T* y, int64_t width, T* out) {
-  if (width > 2 * kBlock<T>) return sum_wide_row(cols, values, count, y, width, out);
-  int64_t j = 0;
-  for (; j + kBlock<T> <= width; j += kBlock<T>)
-    sum_block<T, I, kBlock<T>>(cols, values, count, y + j, width, out + j);
-  for (; j + 8 <= width; j += 8) sum_block<T, I, 8>(cols, values, count, y + j, width, out + j);
-  for (; j < width; ++j) sum_block<T, I, 1>(cols, values, count, y + j, width, out + j);
-}
-
-// The product of a row and a vector, as four sums that do not wait for each other.
-template <class T, class I>
-T dot_row(const I* cols, const T* values, int64_t count, const T* y) {
-  T a = 0, b = 0, c = 0, d = 0;
-  int64_t k = 0;
-  for (; k + 4 <= count; k += 4) {
-    a += values[k] * y[cols[k]];
-    b += values[k + 1] * y[cols[k + 1]];
-    c += values[k + 2] * y[cols[k + 2]];
-    d += values[k + 3] * y[cols[k + 3]];
-  }
-  for (; k < count; ++k) a += values[k] * y[cols[k]];
-  return (a + b) + (c + d);
-}
-
-// Rows of about equal work for each chunk. A row is summed by one thread, in the order of its elements.
-template <class T, class I>
-void multiply_rows(const I* crows, int64_t rows, const I* cols, const T* values, const T* y,
-                   int64_t y_rows, int64_t width, T* out) {
-  const int64_t count = crows[rows];
-  const auto work = [&](int64_t row) { return (crows[row] + row) * std::max<int64_t>(width, 1); };
-  const int64_t chunks = std::clamp<int64_t>(work(rows) / kGrain, 1, int64_t{num_threads()} * 4);
-  std::atomic<bool> good = true;
-  const auto boundary = [&](int64_t chunk) {
-    const int64_t target = (count + rows) * chunk / chunks;
-    int64_t low = 0, high = rows;
-    while (low < high) {
-      const int64_t middle = (low + high) / 2;
-      if (crows[middle] + middle < target)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    return low;
-  };
-  parallel_chunks(chunks, [&](int64_t chunk) {
-    const int64_t last = chunk + 1 == chunks ? rows : boundary(chunk + 1);
-    for (int64_t row = boundary(chunk); row < last;) {
-      // The columns of a few rows are checked while they enter the cache.
-      int64_t end = row + 1;
-      while (end < last && crows[end + 1] - crows[row] <= 1024) ++end;
-      const int64_t from = crows[row];
-      if (!in_range(cols + from, crows[end] - from, y_rows)) {
-        good = false;
-        return;
-      }
-      if (width == 1) {
-        for (; row < end; ++row) {
-          out[row] =
-              dot_row(cols + crows[row], values + crows[row], crows[row + 1] - crows[row], y);
-        }
-      } else {
-        for (; row < end; ++row)
-          sum_row(cols + crows[row], values + crows[row], crows[row + 1] - crows[row], y, width,
-                  out + row * width);
-      }
-    }
-  });
-  if (!good) check_positions(cols, count, y_rows, "cols");
-}
 
 // Index vectors of one type: int32 if both are, else int64.
 template <class F>
@@ -164,11 +56,23 @@ void scatter_products(const I* rows, const I* cols, const T* values, int64_t cou
   });
 }
 
+// The starts of rows by the row of each element, if these do not fall. They are checked, too.
 template <class I>
-bool in_order(const I* rows, int64_t count) {
-  I falls = 0;  // no branch for each element
-  for (int64_t k = 1; k < count; ++k) falls |= static_cast<I>(rows[k] < rows[k - 1]);
-  return falls == 0;
+bool compress_in_order(const I* rows, int64_t count, int64_t size, I* crows) {
+  std::fill(crows, crows + size + 1, I(0));
+  constexpr int64_t kBlock = 512;  // stays in the first cache
+  I last = 0;
+  for (int64_t first = 0; first < count; first += kBlock) {
+    const int64_t end = std::min(first + kBlock, count);
+    I falls = static_cast<I>(rows[first] < last);  // no branch for each element
+    for (int64_t k = first + 1; k < end; ++k) falls |= static_cast<I>(rows[k] < rows[k - 1]);
+    last = rows[end - 1];
+    if (falls != 0 || last >= size) return false;
+    // The last element of a row is stored last; rows without any get the end of the one before.
+    for (int64_t k = first; k < end; ++k) crows[rows[k] + 1] = static_cast<I>(k + 1);
+  }
+  for (int64_t row = 0; row < size; ++row) crows[row + 1] = std::max(crows[row + 1], crows[row]);
+  return true;
 }
 
 void coo_matmul(KernelCall& call) {
@@ -181,19 +85,14 @@ void coo_matmul(KernelCall& call) {
     visit_indices(call.in(0), call.in(1), [&](auto index) {
       using I = typename decltype(index)::type;
       const Flat<I> rows(call.in(0)), cols(call.in(1));
-      check_positions(rows.data(), count, size, "rows");
-      if (!in_order(rows.data(), count)) {
+      Scratch<I> crows(size + 1);
+      if (!compress_in_order(rows.data(), count, size, crows.data())) {
+        check_positions(rows.data(), count, size, "rows");
         check_positions(cols.data(), count, dense.shape[0], "cols");
         scatter_products(rows.data(), cols.data(), values.data(), count, y.data(), width,
                          out.data(), size);
         return;
       }
-      Scratch<I> crows(size + 1);
-      std::fill(crows.data(), crows.data() + size + 1, I(0));
-      // The last element of a row is stored last; rows without any get the end of the one before.
-      for (int64_t k = 0; k < count; ++k) crows[rows.data()[k] + 1] = static_cast<I>(k + 1);
-      for (int64_t row = 0; row < size; ++row)
-        crows[row + 1] = std::max(crows[row + 1], crows[row]);
       multiply_rows(crows.data(), size, cols.data(), values.data(), y.data(), dense.shape[0], width,
                     out.data());
     });

@@ -320,7 +320,7 @@ const OpDef npair_loss_op = {
     .amp = Amp::Full,
     .numpy =
         "(lambda q, z: 0.25 * l2_reg * ((anchor ** 2).sum(1).mean() + (positive ** "
-        "2).sum(1).mean()) + (q * -(q * (z - np.log(np.exp(z).sum(1, keepdims=True)))).sum(1, "
+        "2).sum(1).mean()) + (q * -(q * (z - np.logaddexp.reduce(z, 1, keepdims=True))).sum(1, "
         "keepdims=True)).sum(0).mean())((lambda e: e / e.sum(1, keepdims=True))((labels[:, None] == "
         "labels[None]).astype('float64')), anchor @ positive.T)",
     .samples =

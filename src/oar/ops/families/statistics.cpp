@@ -238,7 +238,10 @@ const OpDef quantile_along_op = {
         const Tensor low = widened(pick(below)), high = widened(pick(above));
         const Tensor weight = way == "midpoint" ? literal(0.5) : cast(at - below, low.dtype());
         const Tensor step = zero_where(equal(below, above), high - low);  // equal infinities
-        out = narrowed(low + step * weight, a.x.dtype());
+        // From the nearer end, as NumPy does: with an infinite one the other half is infinite.
+        out = narrowed(where(less_than(weight, literal(0.5)), low + step * weight,
+                             high - step * (1.0 - weight)),
+                       a.x.dtype());
       }
       return moveaxis(out, {-1}, {0});
     },
