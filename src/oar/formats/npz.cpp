@@ -2,6 +2,7 @@
 
 #include "oar/base/error.h"
 #include "oar/base/file.h"
+#include "oar/formats/checksum.h"
 #include "oar/formats/npy.h"
 #include "oar/formats/zip.h"
 
