@@ -100,8 +100,8 @@ fuzz-short: ## the same for 40 seconds each
 	@$(MAKE) --no-print-directory fuzz FUZZ_ARGS="--count 1000000 --seconds 40"
 
 .PHONY: test-torch
-test-torch: build ## values and gradients of every op against PyTorch (after `make bench-peers`)
-	@OAR_TORCH=$(OAR_TORCH) $(PYTHON) -m pytest -q -rs tests/python/peers/test_torch.py
+test-torch: build ## values and gradients of every op, and converted scripts, against PyTorch (after `make bench-peers`)
+	@OAR_TORCH=$(OAR_TORCH) $(PYTHON) -m pytest -q -rs tests/python/peers/test_torch.py tests/python/peers/test_from_torch_scripts.py
 
 .PHONY: test-paddle
 test-paddle: build ## values, gradients and dtypes of every op, networks, files and scripts against PaddlePaddle (after `make bench-peers`)

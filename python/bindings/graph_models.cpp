@@ -1,8 +1,9 @@
-// Models of other frameworks, those of Caffe and TFLite, and models whose format is guessed.
+// Models of other frameworks, those of Caffe, TensorFlow and TFLite, and models whose format is guessed.
 #include "graph_models.h"
 
 #include "oar/interop/any_model.h"
 #include "oar/interop/caffe/import.h"
+#include "oar/interop/tensorflow/import.h"
 #include "oar/interop/tflite/import.h"
 #include "programs.h"
 
@@ -132,6 +133,30 @@ PyObject* tflite_model(PyObject*, PyObject* args) {
   });
 }
 
+std::vector<std::string> listed_texts(PyObject* list) {
+  const Ref fast = checked(PySequence_Fast(list, "a list of names is expected"));
+  std::vector<std::string> texts;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); ++i) {
+    Py_ssize_t size;
+    const char* text = PyUnicode_AsUTF8AndSize(PySequence_Fast_GET_ITEM(fast.get(), i), &size);
+    if (!text) throw PythonError{};
+    texts.emplace_back(text, static_cast<size_t>(size));
+  }
+  return texts;
+}
+
+// tensorflow_model(path, signature, inputs, outputs)
+PyObject* tensorflow_model(PyObject*, PyObject* args) {
+  const char *path, *signature;
+  PyObject *input_names, *output_names;
+  if (!PyArg_ParseTuple(args, "ssOO", &path, &signature, &input_names, &output_names))
+    return nullptr;
+  return guarded([&] {
+    return wrap_graph(std::make_shared<const GraphModel>(tensorflow::load_model(
+        path, {signature, listed_texts(input_names), listed_texts(output_names)})));
+  });
+}
+
 // ---- any model ---------------------------------------------------------------------------------
 
 struct PyAnyModel {
@@ -257,6 +282,7 @@ PyObject* guess_file(PyObject*, PyObject* args) {
 PyMethodDef kGraphFunctions[] = {{"any_model", any_model, METH_VARARGS, nullptr},
                                  {"guess_file", guess_file, METH_VARARGS, nullptr},
                                  {"caffe_model", caffe_model, METH_VARARGS, nullptr},
+                                 {"tensorflow_model", tensorflow_model, METH_VARARGS, nullptr},
                                  {"tflite_model", tflite_model, METH_VARARGS, nullptr},
                                  {}};
 

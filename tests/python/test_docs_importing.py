@@ -4,10 +4,22 @@ import shutil
 import sys
 
 import numpy as np
+import tensorflow_files as tf
 from test_docs import fences, run
 from test_interop_caffe import layer, weights
 from test_interop_gguf import gguf, text
+from test_interop_tensorflow import W, write_web_model
 from test_torch_files import DATA
+
+
+def write_models_of_tensorflow(folder):
+    graph = tf.graph([tf.placeholder("image", 2, 4), tf.const("axis", np.int32(1)), tf.node("block/conv", "Relu", "image"),
+                      tf.node("split", "Split", "axis", "block/conv", num_split=2), tf.node("y", "AddV2", "split", "split:1")])
+    (folder / "frozen.pb").write_bytes(graph)
+    signature = ({"image": ("image:0", (2, 4))}, {"y": "y:0"})
+    tf.write_saved_model(folder / "saved_model", tf.saved_model(graph, {"serving_default": signature, "other_signature": signature}))
+    (folder / "web_model").mkdir()
+    write_web_model(folder / "web_model", W.tobytes(), {})
 
 
 def test_python_of_the_page_on_importing(tmp_path):
@@ -17,6 +29,7 @@ def test_python_of_the_page_on_importing(tmp_path):
     for name in ("mobilenet_v2.pth", "checkpoint.pt"):
         shutil.copy(DATA / "torch_zip.pt", tmp_path / name)
     (tmp_path / "model.gguf").write_bytes(gguf([("general.architecture", 8, text("llama"))], [("token_embd.weight", (1, 32), 8, bytes(34))]))
+    write_models_of_tensorflow(tmp_path)
     (tmp_path / "page.py").write_text("\n".join(fences("docs/importing.md", "python")))
     printed = run(sys.executable, "page.py", cwd=tmp_path)
     assert "['data'] {'data': [1, 3, 224, 224]} ['prob']" in printed

@@ -3,7 +3,8 @@
 from oar.interop.any_model import AnyModel, FileGuess, guess, load
 from oar.interop.conversion import Conversion, convert
 from oar.interop.gguf import GgufFile, load_gguf
-from oar.interop.graph import GraphModel, load_caffe, load_tflite
+from oar.interop.graph import GraphModel, load_caffe, load_tensorflow, load_tflite
+from oar.interop.torch_state import torch_state
 
 __all__ = ["AnyModel", "Conversion", "FileGuess", "GgufFile", "GraphModel", "convert", "guess", "load", "load_caffe", "load_gguf",
-           "load_tflite"]
+           "load_tensorflow", "load_tflite", "torch_state"]

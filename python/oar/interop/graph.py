@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import oar
 from oar import _C
 from oar._C import Tensor
 
-__all__ = ["GraphModel", "load_caffe", "load_tflite"]
+__all__ = ["GraphModel", "load_caffe", "load_tensorflow", "load_tflite"]
 
 
 class GraphModel:
@@ -90,6 +90,33 @@ def load_caffe(prototxt: str | os.PathLike[str], weights: str | os.PathLike[str]
         >>> model = oar.interop.load_caffe('deploy.prototxt', 'net.caffemodel')  # doctest: +SKIP
     """
     return GraphModel(_C.caffe_model(content_of(prototxt, "interop.load_caffe"), content_of(weights, "interop.load_caffe")))
+
+
+def load_tensorflow(path: str | os.PathLike[str], signature: str | None = None, *, inputs: Sequence[str] = (),
+                    outputs: Sequence[str] = ()) -> GraphModel:
+    """The model of a frozen graph of TensorFlow, a SavedModel, or a graph model of TensorFlow.js.
+
+    The content says which of them it is. Loading runs no code from the files and reads none outside the model's folder. Operators that
+    cannot be imported are an error that lists all of them.
+
+    Args:
+        path: a ``.pb`` file, the folder of a SavedModel, or a ``model.json`` with its weights beside it.
+        signature: which signature of a SavedModel; by default ``serving_default``, or the only one.
+        inputs: names of tensors that are the inputs, such as ``'image'`` or ``'block/conv:0'``; by default those of the signature, or
+            the placeholders that the outputs need.
+        outputs: the same for the outputs; by default those of the signature, or what no other node reads.
+
+    Returns:
+        a ``GraphModel``. Inputs and outputs of a signature are in the order of their names.
+
+    Examples:
+        >>> import oar
+        >>> model = oar.interop.load_tensorflow('saved_model')  # doctest: +SKIP
+        >>> model = oar.interop.load_tensorflow('frozen.pb', outputs=['logits'])  # doctest: +SKIP
+    """
+    if not Path(path).exists():
+        raise FileNotFoundError(f"[interop.load_tensorflow] {str(path)!r} does not exist.")
+    return GraphModel(_C.tensorflow_model(os.fspath(path), signature or "", list(inputs), list(outputs)))
 
 
 def load_tflite(path: str | os.PathLike[str]) -> GraphModel:

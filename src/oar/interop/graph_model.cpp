@@ -106,18 +106,32 @@ struct GraphModel::Parts {
   std::vector<Port> inputs;
   std::vector<std::string> outputs;
   Import import;
+  Steps steps;
   std::mutex mutex;
+  std::string obstacle;        // why there is no program
   std::vector<Entry> entries;  // the newest last
 
-  Entry entry(const std::vector<Tensor>& given) {
+  // Nothing if the model only runs step by step.
+  std::optional<Entry> entry(const std::vector<Tensor>& given) {
     user_check(given.size() == inputs.size(), ErrorKind::InvalidArgument,
                "the model takes {} inputs and is given {}.", inputs.size(), given.size());
     for (size_t i = 0; i < given.size(); ++i) check_input(inputs[i], given[i]);
     const std::lock_guard lock(mutex);
+    if (!obstacle.empty()) return std::nullopt;
     for (auto one = entries.rbegin(); one != entries.rend(); ++one)
       if (one->fits(given)) return *one;
     refuse_nested_capture();
-    Entry made(import(given), inputs.size());
+    try {
+      return added(Entry(import(given), inputs.size()), given);
+    } catch (const Error& error) {
+      if (!steps || error.kind() != ErrorKind::Unsupported) throw;
+      obstacle = error.text();
+      return std::nullopt;
+    }
+  }
+
+ private:
+  Entry added(Entry made, const std::vector<Tensor>& given) {
     const std::string misfit = made.executor->misfit(made.taken_of(given));
     user_check(misfit.empty(), ErrorKind::InvalidArgument, "{}", misfit);
     if (entries.size() == kMostPrograms) entries.erase(entries.begin());
@@ -126,23 +140,28 @@ struct GraphModel::Parts {
   }
 };
 
-GraphModel::GraphModel(std::vector<Port> inputs, std::vector<std::string> outputs, Import import)
+GraphModel::GraphModel(std::vector<Port> inputs, std::vector<std::string> outputs, Import import,
+                       Steps steps)
     : parts_(std::make_shared<Parts>()) {
   parts_->inputs = std::move(inputs);
   parts_->outputs = std::move(outputs);
   parts_->import = std::move(import);
+  parts_->steps = std::move(steps);
 }
 
 const std::vector<Port>& GraphModel::inputs() const { return parts_->inputs; }
 const std::vector<std::string>& GraphModel::outputs() const { return parts_->outputs; }
 
 std::vector<Tensor> GraphModel::run(const std::vector<Tensor>& inputs) const {
-  const Entry entry = parts_->entry(inputs);
-  return entry.executor->run(entry.taken_of(inputs));
+  const std::optional<Entry> entry = parts_->entry(inputs);
+  return entry ? entry->executor->run(entry->taken_of(inputs)) : parts_->steps(inputs);
 }
 
 Program GraphModel::program(const std::vector<Tensor>& inputs) const {
-  return parts_->entry(inputs).executor->program();
+  const std::optional<Entry> entry = parts_->entry(inputs);
+  user_check(entry, ErrorKind::Unsupported,
+             "the model runs step by step, as no program can be made of it: {}", parts_->obstacle);
+  return entry->executor->program();
 }
 
 void refuse_unknown(const std::vector<std::string>& unknown, std::string_view kind) {

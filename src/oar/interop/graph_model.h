@@ -67,7 +67,10 @@ class GraphModel {
  public:
   // The program for inputs like these.
   using Import = std::function<Imported(const std::vector<Tensor>& like)>;
-  GraphModel(std::vector<Port> inputs, std::vector<std::string> outputs, Import import);
+  // The results for these inputs, node after node: for models of which no program can be made.
+  using Steps = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
+  GraphModel(std::vector<Port> inputs, std::vector<std::string> outputs, Import import,
+             Steps steps = {});
 
   const std::vector<Port>& inputs() const;
   const std::vector<std::string>& outputs() const;

@@ -13,18 +13,27 @@ namespace {
 using List = std::vector<int64_t>;
 
 void check_image(const Tensor& x, const Window& w) {
-  user_check(x.rank() == 4, ErrorKind::Unsupported, "the input has {} axes instead of 4.",
-             x.rank());
+  user_check(x.rank() == static_cast<int64_t>(w.kernel.size()) + 2, ErrorKind::Unsupported,
+             "the input has {} axes instead of {}.", x.rank(), w.kernel.size() + 2);
+  user_check(w.stride.size() == w.kernel.size() && w.dilation.size() == w.kernel.size(),
+             ErrorKind::InvalidArgument, "the strides do not fit the window.");
   for (const List& list : {w.kernel, w.stride, w.dilation})
     for (const int64_t v : list)
       user_check(v >= 1 && v < (1 << 24), ErrorKind::InvalidArgument, "a window has the size {}.",
                  v);
 }
 
-// (before, after) for height and width. What is odd goes after.
+// (before, after) for each axis of the window. What is odd goes after.
 List padding_of(const Tensor& x, const Window& w) {
+  if (!w.padding.empty()) {
+    user_check(w.padding.size() == 2 * w.kernel.size(), ErrorKind::InvalidArgument,
+               "the padding does not fit the window.");
+    for (const int64_t v : w.padding)
+      user_check(v >= 0 && v < (1 << 24), ErrorKind::InvalidArgument, "a padding of {}.", v);
+    return w.padding;
+  }
   List padding;
-  for (size_t i = 0; i < 2; ++i) {
+  for (size_t i = 0; i < w.kernel.size(); ++i) {
     const int64_t size = x.dim(static_cast<int64_t>(i) + 1).value();
     const int64_t count = (size + w.stride[i] - 1) / w.stride[i];
     const int64_t reach = (count - 1) * w.stride[i] + (w.kernel[i] - 1) * w.dilation[i] + 1;
@@ -206,6 +215,76 @@ Tensor space_to_depth_last(const Tensor& x, int64_t block) {
   const int64_t h = x.dim(1).value() / block, w = x.dim(2).value() / block;
   const Tensor parts = reshape(x, {n, Dim(h), Dim(block), Dim(w), Dim(block), c});
   return reshape(transpose(parts, {0, 1, 3, 2, 4, 5}), {n, Dim(h), Dim(w), c * (block * block)});
+}
+
+Tensor space_to_batch(const Tensor& x, const std::vector<int64_t>& block,
+                      const std::vector<int64_t>& paddings) {
+  const size_t axes = block.size();
+  user_check(static_cast<size_t>(x.rank()) > axes && paddings.size() == 2 * axes,
+             ErrorKind::InvalidArgument, "its blocks do not fit its input.");
+  List around(2 * static_cast<size_t>(x.rank()), 0);
+  std::copy(paddings.begin(), paddings.end(), around.begin() + 2);
+  for (const int64_t p : around)
+    user_check(p >= 0 && p < (1 << 24), ErrorKind::InvalidArgument, "a padding of {}.", p);
+  const Tensor padded = pad_constant(x, around, Scalar(int64_t{0}));
+  std::vector<Dim> parts{x.dim(0)}, shape{x.dim(0)};
+  List order, rest{0};
+  for (size_t i = 0; i < axes; ++i) {
+    const auto axis = static_cast<int64_t>(i) + 1;
+    const int64_t size = padded.dim(axis).value();
+    user_check(block[i] >= 1 && size % block[i] == 0, ErrorKind::InvalidArgument,
+               "its blocks do not fit its input.");
+    parts.insert(parts.end(), {Dim(size / block[i]), Dim(block[i])});
+    shape[0] = shape[0] * block[i];
+    shape.push_back(size / block[i]);
+    order.push_back(2 * axis);
+    rest.push_back(2 * axis - 1);
+  }
+  order.insert(order.end(), rest.begin(), rest.end());
+  for (int64_t axis = static_cast<int64_t>(axes) + 1; axis < x.rank(); ++axis) {
+    order.push_back(static_cast<int64_t>(parts.size()));
+    parts.push_back(x.dim(axis));
+    shape.push_back(x.dim(axis));
+  }
+  return reshape(transpose(reshape(padded, parts), order), shape);
+}
+
+Tensor batch_to_space(const Tensor& x, const std::vector<int64_t>& block,
+                      const std::vector<int64_t>& crops) {
+  const size_t axes = block.size();
+  user_check(static_cast<size_t>(x.rank()) > axes && crops.size() == 2 * axes,
+             ErrorKind::InvalidArgument, "its blocks do not fit its input.");
+  int64_t in_block = 1;
+  for (const int64_t b : block) {
+    user_check(b >= 1 && b < (1 << 16) && in_block < (1 << 24), ErrorKind::InvalidArgument,
+               "a block of size {}.", b);
+    in_block *= b;
+  }
+  const int64_t batch = x.dim(0).value();
+  user_check(batch % in_block == 0, ErrorKind::InvalidArgument, "its blocks do not fit its input.");
+  std::vector<Dim> parts, shape{batch / in_block};
+  for (const int64_t b : block) parts.push_back(b);
+  parts.push_back(batch / in_block);
+  List order{static_cast<int64_t>(axes)}, cut, begins, ends;
+  for (size_t i = 0; i < axes; ++i) {
+    const auto axis = static_cast<int64_t>(i) + 1;
+    const int64_t size = x.dim(axis).value() * block[i];
+    user_check(
+        crops[2 * i] >= 0 && crops[2 * i + 1] >= 0 && crops[2 * i] <= size - crops[2 * i + 1],
+        ErrorKind::InvalidArgument, "it crops more than there is.");
+    parts.push_back(x.dim(axis));
+    shape.push_back(size);
+    order.insert(order.end(), {static_cast<int64_t>(axes) + axis, static_cast<int64_t>(i)});
+    cut.push_back(axis);
+    begins.push_back(crops[2 * i]);
+    ends.push_back(size - crops[2 * i + 1]);
+  }
+  for (int64_t axis = static_cast<int64_t>(axes) + 1; axis < x.rank(); ++axis) {
+    order.push_back(static_cast<int64_t>(parts.size()));
+    parts.push_back(x.dim(axis));
+    shape.push_back(x.dim(axis));
+  }
+  return slice(reshape(transpose(reshape(x, parts), order), shape), cut, begins, ends);
 }
 
 }  // namespace oar::interop

@@ -9,8 +9,9 @@
 namespace oar::interop {
 
 struct Window {
-  std::vector<int64_t> kernel, stride, dilation = {1, 1};  // height, width
+  std::vector<int64_t> kernel, stride, dilation = {1, 1};  // height, width; or depth, height, width
   bool same = false;                                       // else VALID
+  std::vector<int64_t> padding = {};  // (before, after) for each, if it is explicit
 };
 
 // `filter` is [out, in / groups, height, width].
@@ -40,5 +41,11 @@ Tensor slice_with_masks(const Tensor& x, const std::vector<int64_t>& begin,
 Tensor mirror_pad(const Tensor& x, const std::vector<int64_t>& paddings, bool reflected);
 Tensor depth_to_space_last(const Tensor& x, int64_t block);
 Tensor space_to_depth_last(const Tensor& x, int64_t block);
+// Blocks along the axes after the first one move to the batch, which is what a dilated convolution is made of, and back.
+// `paddings` and `crops` are (before, after) for each block axis.
+Tensor space_to_batch(const Tensor& x, const std::vector<int64_t>& block,
+                      const std::vector<int64_t>& paddings);
+Tensor batch_to_space(const Tensor& x, const std::vector<int64_t>& block,
+                      const std::vector<int64_t>& crops);
 
 }  // namespace oar::interop

@@ -49,13 +49,130 @@ def gguf(inputs, path):
     return {t.name: dequantize(t.data, t.tensor_type).reshape(t.shape[::-1]) for t in GGUFReader(path).tensors}
 
 
+def saved_model(inputs, path, *names):
+    import tensorflow as tf
+
+    with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session:
+        signature = tf.compat.v1.saved_model.load(session, ["serve"], path).signature_def["serving_default"]
+        feeds = {signature.inputs[name].name: array for name, array in zip(names, inputs)}
+        return session.run([signature.outputs[name].name for name in names[len(inputs):]], feeds)
+
+
+def add_prelu(graph_def, node):
+    """TensorFlow has no such node: max(x, 0) + slope * min(x, 0)."""
+    x, slope = node.input[:2]
+    for name, op, inputs in (("positive", "Relu", [x]), ("negated", "Neg", [x]), ("below", "Relu", [f"{node.name}/negated"]),
+                             ("scaled", "Mul", [f"{node.name}/below", slope])):
+        part = graph_def.node.add(name=f"{node.name}/{name}", op=op, input=inputs)
+        part.attr["T"].type = 1
+    node.op = "Sub"
+    node.attr["T"].type = 1
+    node.input[:] = [f"{node.name}/positive", f"{node.name}/scaled"]
+
+
+def web_model(inputs, path, *names):
+    """A graph model of TensorFlow.js as a GraphDef. Fused nodes that TensorFlow lacks become several."""
+    import json
+    import os
+
+    os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"  # some of these networks crash its kernels
+    import tensorflow as tf
+    from google.protobuf import json_format
+
+    with open(path) as file:
+        model = json.load(file)
+    weights = {}
+    for group in model["weightsManifest"]:
+        content = b"".join(open(os.path.join(os.path.dirname(path), part), "rb").read() for part in group["paths"])
+        for entry in group["weights"]:
+            packed = entry.get("quantization")
+            stored = np.dtype(packed["dtype"] if packed else entry["dtype"])
+            count = int(np.prod(entry["shape"])) * stored.itemsize
+            array = np.frombuffer(content[:count], stored).reshape(entry["shape"])
+            content = content[count:]
+            if packed and stored.kind == "u":
+                array = array * packed["scale"] + packed["min"]
+            weights[entry["name"]] = array.astype(entry["dtype"])
+    graph_def = json_format.ParseDict(model["modelTopology"], tf.compat.v1.GraphDef(), ignore_unknown_fields=True)
+    functions = [node for f in graph_def.library.function for node in f.node_def]
+    for node in [*graph_def.node, *functions]:
+        if node.op == "Const":
+            node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(weights[node.name]))
+        elif node.op == "FusedDepthwiseConv2dNative" or node.op.startswith("_Fused"):
+            unfuse(graph_def, node)
+        if node.op == "Prelu":
+            add_prelu(graph_def, node)
+    return run_graph(inputs, graph_def, *names)
+
+
+def unfuse(graph_def, node):
+    steps = [step.decode() for step in node.attr["fused_ops"].list.s]
+    plain = {"FusedDepthwiseConv2dNative": "DepthwiseConv2dNative", "_FusedConv2D": "Conv2D", "_FusedMatMul": "MatMul"}[node.op]
+    arguments = list(node.input)
+    first = graph_def.node.add(name=f"{node.name}/plain", op=plain, input=arguments[:2])
+    for key in ("T", "strides", "padding", "dilations", "data_format", "explicit_paddings", "transpose_a", "transpose_b"):
+        if key in node.attr and not (key == "explicit_paddings" and plain == "MatMul"):
+            first.attr[key].CopyFrom(node.attr[key])
+    before, rest = first.name, arguments[2:]
+    for number, step in enumerate(steps):
+        last = number == len(steps) - 1
+        inputs = [before] + ([rest.pop(0)] if step in ("BiasAdd", "Prelu") else [])
+        target = node if last else graph_def.node.add(name=f"{node.name}/{step}")
+        if last:
+            for key in list(node.attr):
+                if key != "T" and not (step == "LeakyRelu" and key == "alpha"):
+                    del node.attr[key]
+        target.op = step
+        target.input[:] = inputs
+        target.attr["T"].type = 1
+        before = target.name
+
+
+def keras_network(name):
+    import keras
+    from keras import layers
+
+    if name == "recurrent":
+        x = words = layers.Input((20,), dtype="int32")
+        x = layers.Bidirectional(layers.LSTM(8, return_sequences=True))(layers.Embedding(100, 16, mask_zero=True)(x))
+        return keras.Model(words, layers.Dense(3, activation="softmax")(layers.GRU(8)(x)))
+    if name == "attention":
+        rows = layers.Input((12, 16))
+        x = layers.LayerNormalization()(layers.MultiHeadAttention(2, 8)(rows, rows) + rows)
+        return keras.Model(rows, layers.Dense(4)(layers.GlobalAveragePooling1D()(layers.Dense(32, activation="gelu")(x))))
+    return getattr(keras.applications, name)(input_shape=(224, 224, 3), weights=None, classifier_activation=None)
+
+
+def keras_export(inputs, name, folder):
+    """Writes a network with random weights as a SavedModel and as a frozen graph; returns what it computes."""
+    import keras
+    import tensorflow as tf
+    from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+
+    keras.utils.set_random_seed(0)
+    network = keras_network(name)
+    network.export(folder, verbose=False)
+    spec = tf.TensorSpec(network.inputs[0].shape, network.inputs[0].dtype, name="x")
+    traced = tf.function(lambda x: network(x, training=False)).get_concrete_function(spec)
+    frozen = convert_variables_to_constants_v2(traced, lower_control_flow=False)
+    with open(folder + ".pb", "wb") as file:
+        file.write(frozen.graph.as_graph_def().SerializeToString())
+    return [network(inputs[0], training=False).numpy()]
+
+
 def tensorflow(inputs, path, *names):
     import tensorflow as tf
 
-    half = len(names) // 2
     graph_def = tf.compat.v1.GraphDef()
     with open(path, "rb") as file:
         graph_def.ParseFromString(file.read())
+    return run_graph(inputs, graph_def, *names)
+
+
+def run_graph(inputs, graph_def, *names):
+    import tensorflow as tf
+
+    half = len(inputs)
     with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session:
         tf.import_graph_def(graph_def, name="")
         feeds = {name if ":" in name else f"{name}:0": array for name, array in zip(names[:half], inputs)}

