@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from command_models import run, write_inputs, write_integer_model, write_models
 from test_interop_caffe import layer, weights
+from test_docs_importing import classifier_of_torch, write_models_of_tensorflow
 
 import oar
 
@@ -259,3 +260,14 @@ def test_models_saved_with_an_open_batch_take_one_sample(models):
     predictor = oar.inference.create_predictor(oar.inference.Config(str(folder / "net.oar")))
     made, = predictor.run([oar.to_tensor(batch[:1])])
     np.testing.assert_allclose(made.numpy(), net(oar.to_tensor(batch[:1])).numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_models_of_tensorflow_and_torch(tmp_path):
+    write_models_of_tensorflow(tmp_path)
+    (tmp_path / "net.pt2").write_bytes(classifier_of_torch())
+    for path, kind in [("frozen.pb", "tensorflow"), ("saved_model", "tensorflow"), ("saved_model/saved_model.pb", "tensorflow"),
+                       ("web_model/model.json", "tensorflow"), ("net.pt2", "torch-export"), ("net", "torch-export")]:  # fmt: skip
+        assert oar.interop.guess(tmp_path / path)[:2] == (kind, "model"), path
+        model = oar.interop.load(tmp_path / path)
+        shape = [2 if isinstance(size, str) else size for size in model.shapes[model.inputs[0]]]
+        assert len(model(oar.ones(shape))) == len(model.outputs) > 0

@@ -4,6 +4,7 @@ import shutil
 import sys
 
 import numpy as np
+import pt2_files as pt2
 import tensorflow_files as tf
 from test_docs import fences, run
 from test_interop_caffe import layer, weights
@@ -22,6 +23,12 @@ def write_models_of_tensorflow(folder):
     write_web_model(folder / "web_model", W.tobytes(), {})
 
 
+def classifier_of_torch():
+    nodes = [pt2.node("mean.dim", {"self": pt2.Ref("x"), "dim": [2, 3]}, "means"),
+             pt2.node("linear.default", {"input": pt2.Ref("means"), "weight": pt2.Ref("w_fc.weight")}, "y")]
+    return pt2.archive(nodes, {"x": ([-1, 3, 224, 224], "float32")}, [pt2.Ref("y")], {"fc.weight": np.ones((10, 3), "float32")})
+
+
 def test_python_of_the_page_on_importing(tmp_path):
     net = "input: 'data' input_dim: [1, 3, 224, 224]" + layer("Pooling", "pooling_param { pool: AVE global_pooling: true }", ["data"], ["prob"])
     (tmp_path / "deploy.prototxt").write_text(net)
@@ -30,6 +37,7 @@ def test_python_of_the_page_on_importing(tmp_path):
         shutil.copy(DATA / "torch_zip.pt", tmp_path / name)
     (tmp_path / "model.gguf").write_bytes(gguf([("general.architecture", 8, text("llama"))], [("token_embd.weight", (1, 32), 8, bytes(34))]))
     write_models_of_tensorflow(tmp_path)
+    (tmp_path / "net.pt2").write_bytes(classifier_of_torch())
     (tmp_path / "page.py").write_text("\n".join(fences("docs/importing.md", "python")))
     printed = run(sys.executable, "page.py", cwd=tmp_path)
     assert "['data'] {'data': [1, 3, 224, 224]} ['prob']" in printed
