@@ -144,7 +144,7 @@ namespace fs = std::filesystem;
 
 // Of the files of models that have several, the one with the program.
 constexpr const char* kModelEnds[] = {".oar",    ".json",     ".pdmodel", ".onnx",
-                                     ".tflite", ".prototxt", ".pb",      ".pt2"};
+                                      ".tflite", ".prototxt", ".pb",      ".pt2"};
 
 bool is_file(const fs::path& path) {
   std::error_code ignored;
