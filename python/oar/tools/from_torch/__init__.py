@@ -17,7 +17,18 @@ __all__ = ["Converted", "Note", "convert"]
 
 @dataclass(frozen=True)
 class Converted:
-    """A converted program."""
+    """A converted program.
+
+    Args:
+        text: the new program.
+        notes: what could not be converted, or what a user must know.
+
+    Examples:
+        >>> from oar.tools.from_torch import convert
+        >>> made = convert("from torch.nn import ReLU")
+        >>> made.text, made.notes
+        ('from oar.nn import ReLU', [])
+    """
 
     text: str
     notes: list[Note]

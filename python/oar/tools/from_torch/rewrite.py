@@ -25,7 +25,18 @@ _PAIRS = frozenset({"max", "min", "sort", "median"})
 
 @dataclass(frozen=True)
 class Note:
-    """What could not be done, or what a user must know."""
+    """What could not be done, or what a user must know.
+
+    Args:
+        line: of the old program, from 1.
+        text: what is wrong there, and what to do.
+
+    Examples:
+        >>> from oar.tools.from_torch import convert
+        >>> note, = convert("import torch\\ny = torch.no_such_name(1)").notes
+        >>> note.line
+        2
+    """
 
     line: int
     text: str
