@@ -10,6 +10,7 @@
 #include "oar/ops/gen/along_axis.h"
 #include "oar/ops/gen/compare.h"
 #include "oar/ops/gen/copy.h"
+#include "oar/ops/gen/creation.h"
 #include "oar/ops/gen/cross_entropy.h"
 #include "oar/ops/gen/distance.h"
 #include "oar/ops/gen/exp_log.h"
