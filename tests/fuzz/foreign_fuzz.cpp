@@ -36,7 +36,9 @@ void import_small(const oar::interop::GraphModel& model) {
     int64_t count = 1;
     for (const int64_t size : port.shape.value()) {
       shape.push_back(size < 0 ? 2 : size);
-      if (size > kMostElements || (count *= std::max<int64_t>(size, 2)) > kMostElements) return;
+      if (size > kMostElements) return;
+      count *= std::max<int64_t>(size, 2);
+      if (count > kMostElements) return;
     }
     inputs.push_back(oar::Tensor::empty(shape, port.dtype.value()));
   }
@@ -68,9 +70,10 @@ std::string zipped(const Files& files) {
     const std::string what = number(20, 2) + number(0, 8) + number(oar::crc32(content), 4) +
                              number(content.size(), 4) + number(content.size(), 4) +
                              number(name.size(), 2) + number(0, 2);
-    list += "PK\1\2" + number(20, 2) + what + number(0, 8) + number(0, 2) + number(made.size(), 4) +
-            name;
-    made += "PK\3\4" + what + name + content;
+    for (const std::string& part : {std::string("PK\1\2"), number(20, 2), what, number(0, 8),
+                                    number(0, 2), number(made.size(), 4), name})
+      list += part;
+    for (const std::string& part : {std::string("PK\3\4"), what, name, content}) made += part;
   }
   const size_t at = made.size();
   return made + list + "PK\5\6" + number(0, 4) + number(files.size(), 2) + number(files.size(), 2) +
