@@ -1,4 +1,4 @@
-# oar.pc: in the build tree with its own folders, and installed with paths relative to itself, so that the tree can be moved.
+# oar.pc, in the build tree and installed. Paths are relative to the file, so that the tree can be moved.
 
 # oar_write_pc(<file> <lines above the fields> <folders of headers> <folder of the library>)
 function(oar_write_pc file variables includes libdir)
@@ -16,10 +16,13 @@ Libs: -L\${libdir} -loar
 ")
 endfunction()
 
-# Spaces in a path are escaped, as pkg-config wants them.
-string(REPLACE " " "\\ " source "${CMAKE_SOURCE_DIR}/src")
-string(REPLACE " " "\\ " generated "${OAR_GENERATED}")
-string(REPLACE " " "\\ " libraries "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
+function(oar_beside_pc out path)
+  file(RELATIVE_PATH path "${CMAKE_BINARY_DIR}" "${path}")
+  set(${out} "\${pcfiledir}/${path}" PARENT_SCOPE)
+endfunction()
+oar_beside_pc(source "${CMAKE_SOURCE_DIR}/src")
+oar_beside_pc(generated "${OAR_GENERATED}")
+oar_beside_pc(libraries "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
 oar_write_pc("${CMAKE_BINARY_DIR}/oar.pc" "" "${source};${generated}" "${libraries}")
 oar_write_pc("${CMAKE_BINARY_DIR}/installed/oar.pc" "prefix=\${pcfiledir}/../..\n" "\${prefix}/include" "\${prefix}/lib")
 install(FILES "${CMAKE_BINARY_DIR}/installed/oar.pc" DESTINATION "${OAR_PREFIX}lib/pkgconfig")

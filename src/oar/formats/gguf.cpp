@@ -178,7 +178,8 @@ class GgufReader {
   template <class T>
   T number() {
     T value;
-    std::memcpy(&value, next(sizeof(T)).data(), sizeof(T));
+    const std::string_view bytes = next(sizeof(T));
+    std::memcpy(&value, bytes.data(), bytes.size());
     return value;
   }
   // A count of things that take this many bytes at least.

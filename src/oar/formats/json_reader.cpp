@@ -220,12 +220,11 @@ JsonReader::Number JsonReader::number() {
   const std::string_view text = text_.substr(start, at_ - start);
   Number made;
   int64_t integer = 0;
-  const char* const end = text.data() + text.size();
-  if (const auto read = std::from_chars(text.data(), end, integer);
+  const char *const begin = text.data(), *const end = begin + text.size();
+  if (const auto read = std::from_chars(begin, end, integer);
       read.ec == std::errc() && read.ptr == end)
     made.integer = integer;
-  if (std::from_chars(text.data(), end, made.value).ec == std::errc::invalid_argument)
-    error("a number");
+  if (std::from_chars(begin, end, made.value).ec == std::errc::invalid_argument) error("a number");
   return made;
 }
 

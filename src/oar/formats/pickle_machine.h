@@ -79,7 +79,8 @@ class PickleMachine {
   template <class T>
   T number() {
     T value;
-    std::memcpy(&value, next(sizeof(T)).data(), sizeof(T));
+    const std::string_view bytes = next(sizeof(T));
+    std::memcpy(&value, bytes.data(), bytes.size());
     return value;
   }
   std::string_view line();

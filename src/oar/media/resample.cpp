@@ -63,8 +63,10 @@ AxisWeights axis_weights(int64_t in_size, double begin, double end, int64_t out_
   std::vector<double> exact(static_cast<size_t>(axis.most_taps()));
   for (int64_t i = 0; i < out_size; ++i) {
     const double center = begin + (static_cast<double>(i) + 0.5) * scale;
-    const int64_t first = std::max<int64_t>(0, static_cast<int64_t>(center - support + 0.5));
-    const int64_t last = std::min(in_size, static_cast<int64_t>(center + support + 0.5));
+    const int64_t first =
+        std::max<int64_t>(0, static_cast<int64_t>(std::floor(center - support + 0.5)));
+    const int64_t last =
+        std::min(in_size, static_cast<int64_t>(std::floor(center + support + 0.5)));
     const int64_t count = std::max<int64_t>(0, last - first);
     double sum = 0;
     for (int64_t k = 0; k < count; ++k) {

@@ -27,7 +27,7 @@ StateTree state_of(const Module& module) {
 
 }  // namespace
 
-CheckpointManager::CheckpointManager(std::string directory, CheckpointOptions options)
+CheckpointManager::CheckpointManager(const std::string& directory, CheckpointOptions options)
     : directory_(std::filesystem::absolute(directory).string()), options_(options) {
   for (const auto& value : {options_.max_to_keep, options_.keep_period})
     user_check(!value || *value > 0, ErrorKind::InvalidArgument,

@@ -43,7 +43,7 @@ struct Checkpoint {
 
 class CheckpointManager {
  public:
-  explicit CheckpointManager(std::string directory, CheckpointOptions options = {});
+  explicit CheckpointManager(const std::string& directory, CheckpointOptions options = {});
 
   // What is saved, by name. The objects must outlive the manager. A schedule that an optimiser has is saved with it.
   CheckpointManager& add(const std::string& name, Module& module);

@@ -211,7 +211,8 @@ void check_file(const std::string& path, const std::string& content, const Liste
     for (const auto& [name, sum] : listed.tensors)
       if (where.empty() && (!found.contains(name) || found[name] != sum))
         where = format(", in '{}'", name);
-  } catch (const Error&) {  // too damaged to say
+  } catch (const Error&) {
+    where.clear();  // too damaged to say
   }
   fail(ErrorKind::InvalidArgument,
        "'{}' is damaged: it has another {} ({} bytes, expected {}){}.\nhint: Restore another step.",
@@ -235,7 +236,7 @@ void write_checkpoint(const std::string& root, int64_t step, int64_t serial,
     CheckpointList list{.step = step, .serial = serial, .version = version(), .files = {}};
     for (const auto& [name, state] : states) {
       const std::string content = to_pickle(state);
-      write_file_atomic(hidden + "/" + name, content);
+      write_file_atomic(format("{}/{}", hidden, name), content);
       ListedFile& listed = list.files[name];
       listed.bytes = content.size();
       listed.sha256 = sha256(content);
@@ -292,7 +293,8 @@ std::vector<std::pair<int64_t, int64_t>> steps_in(const std::string& root) {
     int64_t serial = kUnknownSerial;
     try {
       serial = read_list(root, *step).serial;
-    } catch (const Error&) {  // it is not passed over in silence: it comes last
+    } catch (const Error&) {
+      serial = kUnknownSerial;  // it is not passed over in silence: it comes last
     }
     found.emplace_back(*step, serial);
   }

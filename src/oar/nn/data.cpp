@@ -65,7 +65,8 @@ ImageFolder::ImageFolder(const std::string& root, ImageFolderOptions options)
   for (size_t i = 0; i < classes_.size(); ++i) {
     const std::string folder = root + "/" + classes_[i];
     for (const std::string& name : sorted_names(folder, false))
-      if (is_image_name(name)) files_.emplace_back(folder + "/" + name, static_cast<int64_t>(i));
+      if (is_image_name(name))
+        files_.emplace_back(format("{}/{}", folder, name), static_cast<int64_t>(i));
   }
   user_check(!files_.empty(), ErrorKind::InvalidArgument,
              "'{}' has no folders with JPEG or PNG files.\nhint: Each class is a folder in it.",

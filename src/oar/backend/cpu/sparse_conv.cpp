@@ -132,7 +132,10 @@ void conv_rules(KernelCall& call) {
       outputs.push_back(w.subm ? first[static_cast<size_t>(at)] : at);
       taps.push_back(number);
     }
-    for (size_t i = w.axes; i-- > 0 && ++tap[i] == w.kernel[i];) tap[i] = 0;
+    for (size_t i = w.axes; i > 0; --i) {
+      if (++tap[i - 1] < w.kernel[i - 1]) break;
+      tap[i - 1] = 0;
+    }
   }
   const auto found = w.subm ? n : static_cast<int64_t>(results.keys.size());
   const int64_t shape[] = {rows, found}, count = static_cast<int64_t>(inputs.size());

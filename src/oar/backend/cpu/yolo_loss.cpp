@@ -57,8 +57,9 @@ struct YoloCall {
     const auto logistic = [](C v) { return 1 / (1 + std::exp(-v)); };
     const C bias = C(-0.5) * (scale - 1), size = static_cast<C>(height);
     const C* e = entries + cell;
+    const int64_t row = cell / width;
     return {(static_cast<C>(cell % width) + logistic(e[0]) * scale + bias) / size,
-            (static_cast<C>(cell / width) + logistic(e[cells()]) * scale + bias) / size,
+            (static_cast<C>(row) + logistic(e[cells()]) * scale + bias) / size,
             std::exp(e[2 * cells()]) * anchor(k, 0), std::exp(e[3 * cells()]) * anchor(k, 1)};
   }
   int64_t best_anchor(const CentredBox<C>& object) const {

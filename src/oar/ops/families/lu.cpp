@@ -7,6 +7,7 @@
 #include "oar/ops/gen/along_axis.h"
 #include "oar/ops/gen/concat.h"
 #include "oar/ops/gen/matmul.h"
+#include "oar/ops/gen/reduction.h"
 #include "oar/ops/gen/slice.h"
 #include "oar/ops/gen/solve.h"
 #include "oar/ops/gen/sort.h"

@@ -7,6 +7,8 @@ import functools
 from oar.tools.from_torch.rules import Table, read
 from oar.tools.from_torch.tables import functions, layers, methods, training
 
+__all__ = ["MODULES"]
+
 # Modules of PyTorch, and where their names are in Oar.
 MODULES = {
     "torch": "oar",

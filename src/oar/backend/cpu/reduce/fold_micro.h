@@ -135,9 +135,10 @@ struct Folds {
     };
     for (; repeats > 0; --repeats, x += step) {
       long i = 0;
-      for (; i + kWide <= n; i += kWide)
+      for (; i + kWide <= n; i += kWide) {
 #pragma GCC unroll 8
         for (int v = 0; v < kVectors; ++v) take(v, R::load(x + i + v * kLanes));
+      }
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v, i += kLanes)
         if (i < n) take(v, R::load(x + i, n - i, F::kFill));

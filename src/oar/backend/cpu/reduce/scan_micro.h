@@ -14,7 +14,7 @@ struct RunningSum {
 
   // Compilers split this conversion into two halves, and it dominates the time.
   static D widened(const T* p) {
-#if defined(__AVX__)
+#if defined(__AVX__) && !defined(__clang__)
     if constexpr (sizeof(T) == 4)
       return __builtin_ia32_cvtps2pd256(*reinterpret_cast<const Four*>(p));
 #endif
