@@ -33,21 +33,21 @@ void record(NamedTensors& out, const std::string& name, nn::Module& layer, const
             const std::vector<Tensor>& results) {
   Tensor loss;
   for (size_t i = 0; i < results.size(); ++i) {
-    out[name + "/out" + std::to_string(i)] = oar::assign(oar::detach(results[i]));
+    out[oar::format("{}/out{}", name, i)] = oar::assign(oar::detach(results[i]));
     const Tensor part = oar::sum(results[i] * results[i]);
     loss = loss.defined() ? loss + part : part;
   }
   for (const auto& [key, value] : layer.state_dict())
-    out[name + "/state/" + key] = oar::assign(value);
+    out[oar::format("{}/state/{}", name, key)] = oar::assign(value);
   if (!oar::stop_gradient(loss)) oar::backward({&loss, 1});
   for (const auto& [key, value] : layer.named_parameters()) {
     const oar::History* history = oar::maybe_history(value);
     if (history && history->grad.defined()) {
       Tensor grad = oar::history_of(value).grad.get();
       if (grad.kind() == oar::Kind::SelectedRows) grad = oar::selected_rows_to_dense(grad);
-      out[name + "/grad/" + key] = oar::assign(grad);
+      out[oar::format("{}/grad/{}", name, key)] = oar::assign(grad);
     }
-    out[name + "/name/" + nn::name_of_parameter(value)] = oar::zeros({1});
+    out[oar::format("{}/name/{}", name, nn::name_of_parameter(value))] = oar::zeros({1});
   }
   if (oar::is_floating(x.dtype()))
     out[name + "/grad_x"] = oar::assign(oar::history_of(x).grad.get());
@@ -60,7 +60,7 @@ Tensor input(const Shape& shape) {
 }
 
 template <class Layer, class... A>
-std::function<void(NamedTensors&, const std::string&)> on(const Shape& shape, A... args) {
+std::function<void(NamedTensors&, const std::string&)> on(const Shape& shape, const A&... args) {
   return [=](NamedTensors& out, const std::string& name) {
     Layer layer(args...);
     const Tensor x = input(shape);
@@ -69,7 +69,7 @@ std::function<void(NamedTensors&, const std::string&)> on(const Shape& shape, A.
 }
 
 template <class Layer>
-std::function<void(NamedTensors&, const std::string&)> recurrent(nn::RnnOptions options) {
+std::function<void(NamedTensors&, const std::string&)> recurrent(const nn::RnnOptions& options) {
   return [=](NamedTensors& out, const std::string& name) {
     Layer layer(4, 5, options);
     const Tensor x = input({2, 6, 4});
@@ -202,7 +202,7 @@ void write_layers(const std::string& path) {
 using Make = std::function<std::unique_ptr<nn::Optimizer>(nn::Parameters)>;
 
 template <class Optimizer, class Options>
-Make with(Options options) {
+Make with(const Options& options) {
   return [=](nn::Parameters parameters) {
     return std::make_unique<Optimizer>(std::move(parameters), options);
   };
@@ -272,10 +272,10 @@ void run_optimizer(NamedTensors& out, const std::string& name, const Make& make,
     optimizer->step();
     optimizer->zero_grad();
     for (const auto& [key, value] : net.state_dict())
-      out[name + "/" + std::to_string(step) + "/" + key] = oar::assign(value);
+      out[oar::format("{}/{}/{}", name, step, key)] = oar::assign(value);
   }
   for (const auto& [key, value] : optimizer->state_dict().dict())
-    if (value.is_tensor()) out[name + "/state/" + key] = oar::assign(value.tensor());
+    if (value.is_tensor()) out[oar::format("{}/state/{}", name, key)] = oar::assign(value.tensor());
 }
 
 void write_optimizers(const std::string& path) {

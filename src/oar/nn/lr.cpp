@@ -300,7 +300,8 @@ void CosineAnnealingWarmRestarts::load_state_dict(const StateTree& state) {
   jump_to(last_epoch);
 }
 
-OneCycleLR::OneCycleLR(double max_learning_rate, int64_t total_steps, OneCycleOptions options)
+OneCycleLR::OneCycleLR(double max_learning_rate, int64_t total_steps,
+                       const OneCycleOptions& options)
     : LRScheduler(max_learning_rate / options.divide_factor, options.last_epoch),
       total_steps_(positive(total_steps, "total_steps")),
       linear_(options.anneal_strategy == "linear") {

@@ -241,7 +241,7 @@ struct OneCycleOptions {
 
 class OneCycleLR : public LRScheduler {
  public:
-  OneCycleLR(double max_learning_rate, int64_t total_steps, OneCycleOptions options = {});
+  OneCycleLR(double max_learning_rate, int64_t total_steps, const OneCycleOptions& options = {});
 
  protected:
   double rate() override;

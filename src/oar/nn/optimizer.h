@@ -185,7 +185,7 @@ struct SgdOptions {
 // parameter -= rate * gradient
 class SGD : public Optimizer {
  public:
-  explicit SGD(Parameters parameters, SgdOptions options = {});
+  explicit SGD(Parameters parameters, const SgdOptions& options = {});
 
  protected:
   void update(const Bucket& bucket, TensorList grads) override;

@@ -40,7 +40,7 @@ std::pair<double, double> betas(const Options& options) {
 
 }  // namespace
 
-SGD::SGD(Parameters parameters, SgdOptions options)
+SGD::SGD(Parameters parameters, const SgdOptions& options)
     : Optimizer(std::move(parameters), common(options), {.takes_rows = true}) {}
 
 void SGD::update(const Bucket& b, TensorList grads) { sgd_(b.parameters, grads, b.rate, b.decay); }

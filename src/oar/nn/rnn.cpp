@@ -128,7 +128,7 @@ RnnBase::Result RnnBase::run(const Tensor& input, const Tensor& hidden, const Te
 }
 
 SimpleRNN::SimpleRNN(int64_t input_size, int64_t hidden_size, RnnOptions options,
-                     std::string activation)
+                     const std::string& activation)
     : RnnBase(activation, input_size, hidden_size, std::move(options)) {
   user_check(activation == "tanh" || activation == "relu", ErrorKind::InvalidArgument,
              "the activation is '{}'.\nhint: Pass tanh or relu.", activation);

@@ -72,7 +72,7 @@ class RnnBase : public Module {
 class SimpleRNN : public RnnBase {
  public:
   SimpleRNN(int64_t input_size, int64_t hidden_size, RnnOptions options = {},
-            std::string activation = "tanh");
+            const std::string& activation = "tanh");
 };
 
 class LSTM : public RnnBase {

@@ -102,7 +102,8 @@ Tensor TransformerLayer::run(const Tensor& input, const Tensor& mask, const Tens
 
 template <class Layer>
 TransformerStack<Layer>::TransformerStack(int64_t d_model, int64_t nhead, int64_t dim_feedforward,
-                                          int64_t num_layers, TransformerStackOptions options) {
+                                          int64_t num_layers,
+                                          const TransformerStackOptions& options) {
   check_positive("num_layers", num_layers);
   for (int64_t i = 0; i < num_layers; ++i) {
     layers_.append(d_model, nhead, dim_feedforward, options.layer);

@@ -102,7 +102,7 @@ template <class Layer>
 class TransformerStack : public Module {
  public:
   TransformerStack(int64_t d_model, int64_t nhead, int64_t dim_feedforward, int64_t num_layers,
-                   TransformerStackOptions options = {});
+                   const TransformerStackOptions& options = {});
 
  protected:
   Tensor normed(const Tensor& x) const { return norm_ ? (*norm_)(x) : x; }
