@@ -36,7 +36,7 @@ std::string stem_of(const std::string& path) { return fs::path(path).replace_ext
 // The second file of a model that has two.
 std::string weights_of(const std::string& path, const LoadOptions& options, const char* end) {
   if (!options.weights.empty()) return options.weights;
-  const std::string beside = stem_of(path) + end;
+  std::string beside = stem_of(path) + end;
   if (fs::is_regular_file(beside)) return beside;
   std::vector<std::string> found;
   const fs::path folder = fs::path(path).parent_path();
