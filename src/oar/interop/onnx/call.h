@@ -88,7 +88,8 @@ class Call {
   }
   double number(std::string_view name, double otherwise) const;
   std::string text(std::string_view name, std::string_view otherwise) const;
-  std::vector<int64_t> list(std::string_view name, std::vector<int64_t> otherwise = {}) const;
+  std::vector<int64_t> list(std::string_view name,
+                            const std::vector<int64_t>& otherwise = {}) const;
   std::vector<double> number_list(std::string_view name) const;
   // The axes of a call: an attribute in old versions, an input in newer ones. Nothing if neither is given.
   std::optional<std::vector<int64_t>> axes(size_t input) const;

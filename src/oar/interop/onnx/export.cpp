@@ -109,8 +109,9 @@ int64_t ir_version_of(int64_t opset) {
 }
 
 void write_interface(GraphWriter& graph, const Program& program, const ExportOptions& options) {
-  const auto named = [](const std::vector<std::string>& given, size_t i, std::string otherwise) {
-    return i < given.size() ? given[i] : std::move(otherwise);
+  const auto named = [](const std::vector<std::string>& given, size_t i,
+                        const std::string& otherwise) {
+    return i < given.size() ? given[i] : otherwise;
   };
   for (size_t i = 0; i < program.inputs.size(); ++i)
     graph.add_input(program, program.inputs[i],

@@ -222,7 +222,7 @@ Values product_of_bits(const Call& c) {
   if (n <= 0 || k <= 0 || block < 16 || c.has(4)) c.refuse("its blocks are unusual");
   const int64_t blocks = (k + block - 1) / block;
   const auto unpacked = [&](const Tensor& packed, int64_t count) {  // along the last axis
-    const Tensor wide = cast(packed, DType::Int32);
+    Tensor wide = cast(packed, DType::Int32);
     if (bits == 8) return wide;
     const Tensor sixteen = full({}, 16, DType::Int32);
     const Tensor both = stack({remainder(wide, sixteen), floor_divide(wide, sixteen)}, -1);

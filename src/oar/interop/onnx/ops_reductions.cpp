@@ -168,7 +168,7 @@ Tensor negative_log_likelihood(const Call& c, const Tensor& scores) {
   Tensor weight = cast(is_used, scores.dtype());
   if (c.has(2))
     weight = weight * reshape(index_select(c.tensor(2), reshape(safe, {-1}), 0), label.shape());
-  const Tensor loss = neg(picked * weight);
+  Tensor loss = neg(picked * weight);
   const std::string reduction = c.text("reduction", "mean");
   if (reduction == "none") return loss;
   return reduction == "sum" ? sum(loss) : sum(loss) / sum(weight);

@@ -162,7 +162,7 @@ Tensor blend(const Call& c, const Tensor& x, int64_t axis, Dim size, double scal
     }
   }
   const Tensor by = Tensor::from_vector(matrix, Shape{to, from}, x.dtype());
-  const Tensor made = swapaxes(matmul(swapaxes(x, axis, -1), by, false, true), axis, -1);
+  Tensor made = swapaxes(matmul(swapaxes(x, axis, -1), by, false, true), axis, -1);
   if (!crops) return made;
   std::vector<Dim> line(static_cast<size_t>(x.rank()), 1);
   line[static_cast<size_t>(axis)] = to;

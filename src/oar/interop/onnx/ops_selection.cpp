@@ -189,7 +189,7 @@ Values quantise_dynamically(const Call& c) {
   return {cast(made, DType::UInt8), scale, cast(point, DType::UInt8)};
 }
 Tensor less_point(const Call& c, size_t tensor, size_t point) {
-  const Tensor x = cast(c.tensor(tensor), DType::Float64);
+  Tensor x = cast(c.tensor(tensor), DType::Float64);
   if (!c.has(point)) return x;
   const Tensor p = cast(c.tensor(point), DType::Float64);
   if (p.rank() == 0 || p.dim(0) == Dim(1)) return x - reshape(p, Shape{});

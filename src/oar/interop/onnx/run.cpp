@@ -53,7 +53,7 @@ interop::Imported import_like(const ModelFile& file, const std::vector<interop::
   return imported;
 }
 
-interop::GraphModel model_of(std::shared_ptr<const ModelFile> file) {
+interop::GraphModel model_of(const std::shared_ptr<const ModelFile>& file) {
   Ports ports = ports_of(file->graph);
   const std::vector<interop::Port> inputs = ports.inputs;
   return {std::move(ports.inputs), std::move(ports.outputs),
