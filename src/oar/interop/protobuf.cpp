@@ -29,8 +29,9 @@ template <class T>
 T take_fixed(std::string_view& rest) {
   if (rest.size() < sizeof(T)) damaged("it ends inside of a number");
   T number;
-  std::memcpy(&number, rest.data(), sizeof(T));
-  rest.remove_prefix(sizeof(T));
+  const std::string_view bytes = rest.substr(0, sizeof(T));
+  std::memcpy(&number, bytes.data(), bytes.size());
+  rest.remove_prefix(bytes.size());
   return number;
 }
 

@@ -105,7 +105,8 @@ std::string Call::text(std::string_view name, std::string_view otherwise) const 
   return a && a->text ? *a->text : std::string(otherwise);
 }
 
-std::vector<int64_t> Call::list(std::string_view name, std::vector<int64_t> otherwise) const {
+std::vector<int64_t> Call::list(std::string_view name,
+                                const std::vector<int64_t>& otherwise) const {
   const Attribute* a = node.find(name);
   if (a && !a->is_list && a->integer) return {*a->integer};
   return a && a->is_list ? a->integers : otherwise;

@@ -67,7 +67,8 @@ class Call {
   }
   double number(std::string_view name, double otherwise) const;
   std::string text(std::string_view name, std::string_view otherwise) const;
-  std::vector<int64_t> list(std::string_view name, std::vector<int64_t> otherwise = {}) const;
+  std::vector<int64_t> list(std::string_view name,
+                            const std::vector<int64_t>& otherwise = {}) const;
   std::vector<double> number_list(std::string_view name) const;
   // Nothing if the file leaves it open.
   std::optional<DType> dtype(std::string_view name) const;

@@ -11,7 +11,7 @@ namespace {
 using List = std::vector<int64_t>;
 
 std::string layout(const Call& c, int64_t rank) {
-  const std::string given = c.text("data_format", rank == 5 ? "NCDHW" : "NCHW");
+  std::string given = c.text("data_format", rank == 5 ? "NCDHW" : "NCHW");
   if (given == "AnyLayout" || given.empty()) return rank == 5 ? "NCDHW" : "NCHW";
   return given;
 }
@@ -170,8 +170,8 @@ Tensor nearest_aligned(const Call& c, Tensor x, const Target& t, int64_t first) 
     const float ratio = to > 1 ? static_cast<float>(from - 1) / static_cast<float>(to - 1) : 0;
     List places;
     for (int64_t k = 0; k < to; ++k)
-      places.push_back(
-          std::min(from - 1, static_cast<int64_t>(ratio * static_cast<float>(k) + 0.5F)));
+      places.push_back(std::min(
+          from - 1, static_cast<int64_t>(std::floor(ratio * static_cast<float>(k) + 0.5F))));
     x = index_select(x, Tensor::from_vector(places, Shape{to}, DType::Int64), axis);
   }
   return x;

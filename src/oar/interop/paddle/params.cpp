@@ -58,7 +58,7 @@ class Records {
   T word(const Parameter& p) {
     const std::string_view bytes = take(sizeof(T), p);
     T value;
-    std::memcpy(&value, bytes.data(), sizeof(T));
+    std::memcpy(&value, bytes.data(), bytes.size());
     return value;
   }
 

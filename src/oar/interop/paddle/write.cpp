@@ -68,7 +68,7 @@ void append_record(std::string& file, const Tensor& given) {
   const Tensor t = assign(given);  // without gaps
   std::string described = {8, static_cast<char>(number_of(t.dtype()))};
   for (const Dim d : t.dims()) {
-    described += 16;
+    described += static_cast<char>(16);
     for (auto size = static_cast<uint64_t>(d.value());; size >>= 7) {
       described += static_cast<char>((size & 0x7f) | (size > 0x7f ? 0x80 : 0));
       if (size <= 0x7f) break;

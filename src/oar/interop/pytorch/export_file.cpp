@@ -194,7 +194,7 @@ class Reader {
     for (size_t i = 0; i < file_.outputs.size(); ++i) {
       std::string path = fits ? paths[i] : std::to_string(i);
       const bool numbered = path.empty() || (path[0] >= '0' && path[0] <= '9');
-      if (numbered) path = path.empty() ? "output" : "output." + path;
+      if (numbered) path = path.empty() ? "output" : format("output.{}", path);
       file_.output_names[i] = path;
     }
     drop_empty_outputs();
@@ -230,7 +230,7 @@ class Reader {
     const JsonValue::List& children = spec.at("children_spec").list();
     for (size_t i = 0; i < children.size(); ++i) {
       const std::string key = i < keys.size() && !keys[i].empty() ? keys[i] : std::to_string(i);
-      collect_paths(children[i], path.empty() ? key : path + "." + key, paths);
+      collect_paths(children[i], path.empty() ? key : format("{}.{}", path, key), paths);
     }
   }
 

@@ -44,7 +44,8 @@ Value Machine::call(std::string_view op, const std::string& name,
       return apply(signature, op, name, std::move(*values), in_place);
   std::vector<std::string> given;
   for (const Argument& a : arguments)
-    given.push_back(a.name.empty() ? described(a.value) : a.name + "=" + described(a.value));
+    given.push_back(a.name.empty() ? described(a.value)
+                                   : format("{}={}", a.name, described(a.value)));
   fail(ErrorKind::Unsupported, "{} cannot be imported: Oar has no form of it for ({}).", name,
        join(given, ", "));
 }
@@ -57,7 +58,7 @@ Value Machine::apply(const Signature& signature, std::string_view op, const std:
   for (const Value& value : values) collect_tensors(value, tensors);
   bool known = folds_ && !writes && signature.converter->kind != Converter::Random;
   for (const interop::Value& t : tensors) known = known && (t.known || !t.tensor.defined());
-  const Value target = in_place ? values[0] : Value();
+  Value target = in_place ? values[0] : Value();
   const Call call(name, std::string(op), signature, std::move(values), heap);
   Value result;
   graph_.call(

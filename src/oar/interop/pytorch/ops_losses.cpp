@@ -62,7 +62,7 @@ Tensor soft_class_loss(const Call& c, const Tensor& x, double smoothing) {
     shape[static_cast<size_t>(axis)] = x.dim(axis);
     each = each * reshape(c.tensor("weight"), shape);
   }
-  const Tensor losses = neg(sum(each, IntArgs({axis})));
+  Tensor losses = neg(sum(each, IntArgs({axis})));
   const std::string_view how = reduction_of(c);
   if (how == "none") return losses;
   if (how == "sum") return sum(losses);

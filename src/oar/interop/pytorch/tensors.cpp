@@ -1,5 +1,6 @@
 #include "oar/interop/pytorch/tensors.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "oar/base/error.h"
@@ -70,8 +71,8 @@ Tensor tensor_in(std::string_view bytes, const Layout& layout) {
   if (count == 0) return made;
   auto* to = static_cast<char*>(made->data);
   if (is_dense(layout))
-    std::memcpy(to, bytes.data() + static_cast<size_t>(layout.offset) * width,
-                static_cast<size_t>(count) * width);
+    std::copy_n(bytes.begin() + layout.offset * static_cast<int64_t>(width),
+                count * static_cast<int64_t>(width), to);
   else
     copy_strided(layout, bytes.data(), to, count, width);
   return made;

@@ -49,7 +49,10 @@ std::string bytes_of_text(const std::string& text) {
     user_check(digit >= 0, ErrorKind::InvalidArgument,
                "the file is damaged: '{}' is not in base 64.", text);
     bits = (bits << 6 | static_cast<uint32_t>(digit)) & 0xffffff;
-    if ((count += 6) >= 8) made += static_cast<char>(bits >> (count -= 8) & 0xff);
+    count += 6;
+    if (count < 8) continue;
+    count -= 8;
+    made += static_cast<char>(bits >> count & 0xff);
   }
   return made;
 }
