@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <ctime>
 #include <fstream>
 #include <map>
@@ -38,7 +39,8 @@ struct Times {
   double first = 0, processor = 0;
 
   double at(double part) const {
-    const auto place = static_cast<size_t>(part * static_cast<double>(wall.size() - 1) + 0.5);
+    const auto place =
+        static_cast<size_t>(std::lround(part * static_cast<double>(wall.size() - 1)));
     return wall[place];
   }
   double mean() const {

@@ -168,7 +168,8 @@ int print_model(std::ostream& out, bool color, const interop::AnyModel& model) {
     table.add({"methods", join(notes.methods, ", ")});
     if (!notes.trained.empty()) table.add({"to train", join(notes.trained, ", ")});
     table.add({"tensors", format("{}, {}", notes.tensors, bytes_text(notes.bytes))});
-    for (const auto& [key, value] : notes.metadata) table.add({"metadata", key + ": " + value});
+    for (const auto& [key, value] : notes.metadata)
+      table.add({"metadata", format("{}: {}", key, value)});
   }
   table.print(out, color);
   return 0;

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 
 #include "oar/base/format.h"
@@ -16,7 +17,7 @@ constexpr auto kBetween = std::chrono::milliseconds(100);
 constexpr int64_t kCells = 24;
 
 std::string time_text(double seconds) {
-  const auto whole = static_cast<int64_t>(seconds + 0.5);
+  const auto whole = static_cast<int64_t>(std::lround(seconds));
   return whole < 3600 ? format("{}:{:02}", whole / 60, whole % 60)
                       : format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }

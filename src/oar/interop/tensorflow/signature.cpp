@@ -114,7 +114,7 @@ void choose_ends(Network& network, const Signature& signature, const Wanted& wan
     network.inputs.push_back(input_entry(network, name, name, nullptr));
 }
 
-interop::GraphModel model_of(std::shared_ptr<const Network> network) {
+interop::GraphModel model_of(const std::shared_ptr<const Network>& network) {
   check_operators(*network);
   std::vector<interop::Port> inputs;
   std::vector<std::string> outputs;

@@ -21,6 +21,6 @@ struct Signature {
 
 // Fills inputs and outputs: those that are wanted, else the signature's, else those that the graph's ends suggest.
 void choose_ends(Network& network, const Signature& signature, const Wanted& wanted);
-interop::GraphModel model_of(std::shared_ptr<const Network> network);
+interop::GraphModel model_of(const std::shared_ptr<const Network>& network);
 
 }  // namespace oar::tensorflow

@@ -135,7 +135,7 @@ class Importer {
 
   Value output(int32_t place) {
     const TensorInfo& info = info_of(place);
-    const Value real = value(place, "an output");
+    Value real = value(place, "an output");
     if (!info.quantised()) return real;
     return graph_.call("an output", {real},
                        [&] { return Tensors{cast(stored(real.tensor, info), info.dtype())}; })[0];
