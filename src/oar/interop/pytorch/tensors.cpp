@@ -1,7 +1,6 @@
 #include "oar/interop/pytorch/tensors.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "oar/base/error.h"
 
@@ -39,12 +38,11 @@ bool is_dense(const Layout& t) {
   return true;
 }
 
-void copy_strided(const Layout& t, const char* from, char* to, int64_t count, size_t width) {
+void copy_strided(const Layout& t, std::string_view from, char* to, int64_t count, size_t width) {
   std::vector<int64_t> at(t.sizes.size(), 0);
   int64_t place = t.offset;
   for (int64_t i = 0; i < count; ++i) {
-    std::memcpy(to, from + static_cast<size_t>(place) * width, width);
-    to += width;
+    to = std::copy_n(from.begin() + place * static_cast<int64_t>(width), width, to);
     for (size_t axis = at.size(); axis-- > 0;) {
       place += t.strides[axis];
       if (++at[axis] < t.sizes[axis]) break;
@@ -74,7 +72,7 @@ Tensor tensor_in(std::string_view bytes, const Layout& layout) {
     std::copy_n(bytes.begin() + layout.offset * static_cast<int64_t>(width),
                 count * static_cast<int64_t>(width), to);
   else
-    copy_strided(layout, bytes.data(), to, count, width);
+    copy_strided(layout, bytes, to, count, width);
   return made;
 }
 
