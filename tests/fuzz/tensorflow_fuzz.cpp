@@ -36,7 +36,9 @@ void import_small(const oar::interop::GraphModel& model) {
     int64_t count = 1;
     for (const int64_t size : port.shape.value_or(std::vector<int64_t>{2})) {
       shape.push_back(size < 0 ? 2 : size);
-      if (size > kMostElements || (count *= std::max<int64_t>(size, 2)) > kMostElements) return;
+      if (size > kMostElements) return;
+      count *= std::max<int64_t>(size, 2);
+      if (count > kMostElements) return;
     }
     inputs.push_back(oar::Tensor::empty(shape, port.dtype.value_or(oar::DType::Float32)));
   }
