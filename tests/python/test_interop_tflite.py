@@ -159,7 +159,7 @@ GOOD = model([(0, [0, 1], [2], {0: RELU}), (39, [2, 3], [4], {})], [tensor("x", 
 
 def test_files_that_are_wrong(tmp_path):
     assert list(loaded(GOOD)(random(2, 3))[0].shape) == [3, 2]
-    with pytest.raises(ValueError, match="it lacks the mark"):
+    with pytest.raises(ValueError, match="the mark 'TFL3' is missing"):
         loaded(b"nothing like it")
     with pytest.raises(NotImplementedError, match="cannot import yet: IF, LSTM"):
         loaded(model([(16, [0], [1], {}), (118, [0], [1], {})], [tensor("x", (1,)), tensor("y", (1,))], [0], [1]))

@@ -15,7 +15,7 @@ class FileGuess(NamedTuple):
     """What ``guess`` found out about a file.
 
     Args:
-        format: one word, such as ``'onnx'``, ``'oar'``, ``'paddle-pir'``, ``'safetensors'``; ``'unknown'`` if it is none of those known.
+        format: one word, such as ``'onnx'``, ``'oar'``, ``'paddle-pir'``, ``'safetensors'``; ``'unknown'`` if the kind is not known.
         use: ``'model'``, ``'tensors'`` or ``'other'``.
         path: the file that was meant: for a prefix or a folder that of the program.
 

@@ -14,8 +14,10 @@ namespace {
 
 FlatFile::FlatFile(std::string_view bytes, std::string_view identifier)
     : bytes_(bytes), left_(bytes.size()) {
-  user_check(bytes.size() >= 8 && bytes.substr(4, 4) == identifier, ErrorKind::InvalidArgument,
-             "the file is none of this format: it lacks the mark '{}'.", identifier);
+  user_check(
+      bytes.size() >= 8 && bytes.substr(4, 4) == identifier, ErrorKind::InvalidArgument,
+      "the file is not of this format: the mark '{}' is missing.\nhint: Is it complete, and of the right kind?",
+      identifier);
 }
 
 void FlatFile::check(size_t at, size_t size) const {

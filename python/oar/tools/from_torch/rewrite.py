@@ -140,7 +140,7 @@ class Rewriter(Statements):
         return node.id if isinstance(node, ast.Name) else ""
 
     def _path(self, node: Union[ast.Name, ast.Attribute]) -> bool:
-        """Rewrites a name or a path that is not called. False if it is none of PyTorch."""
+        """Rewrites a name or a path that is not called. Returns False if the name does not belong to PyTorch."""
         path = self.names.path(node, self.scope)
         if not path or not is_foreign(path) or isinstance(node.ctx, ast.Store) and isinstance(node, ast.Name):
             return False

@@ -219,7 +219,7 @@ Weights parse_weights(std::string_view caffemodel) {
     if (r.field() == 2) add_weights(weights, r.bytes(), 4, 6);
   }
   user_check(!weights.empty(), ErrorKind::InvalidArgument,
-             "the file of weights has none: it is no .caffemodel, or of a version before 2014.");
+             "the file of weights holds no weights.\nhint: Pass a .caffemodel of 2014 or later.");
   return weights;
 }
 
