@@ -67,11 +67,10 @@ def test_writing_to_paddle_is_seen_in_oar():
     ("code", "error", "name"),
     [
         ("import paddle.cost_model", "ModuleNotFoundError", "paddle.cost_model"),
-        ("import paddle.tensorrt", "ModuleNotFoundError", "paddle.tensorrt"),
+        ("import paddle.distributed.io", "ModuleNotFoundError", "paddle.distributed.io"),
         ("from paddle.distributed import rpc", "ImportError", "paddle.distributed.rpc"),
-        ("from paddle import tensorrt", "ImportError", "paddle.tensorrt"),
-        ("import paddle; paddle.tensorrt", "AttributeError", "paddle.tensorrt"),
-        ("import paddle; paddle.quantization", "AttributeError", "paddle.quantization"),
+        ("import paddle; paddle.distributed.io", "AttributeError", "paddle.distributed.io"),
+        ("import paddle; paddle.distributed.fsdp", "AttributeError", "paddle.distributed.fsdp"),
     ],
 )
 def test_missing_names_are_named(code, error, name):

@@ -13,6 +13,7 @@ __all__ = [
     "PredictorPool",
     "Tensor",
     "XpuConfig",
+    "_get_phi_kernel_name",
     "convert_to_mixed_precision",
     "create_predictor",
     "get_num_bytes_of_data_type",
@@ -58,3 +59,23 @@ def get_trt_runtime_version() -> tuple[int, int, int]:
         (0, 0, 0)
     """
     return 0, 0, 0
+
+
+def _get_phi_kernel_name(op_name: str) -> str:
+    """Paddle's present name of an operator of an older program.
+
+    Args:
+        op_name: the name in the older program.
+
+    Returns:
+        the present name, or the name itself if it has no other.
+
+    Examples:
+        >>> import oar
+        >>> oar.inference._get_phi_kernel_name("matmul_v2")
+        'matmul'
+    """
+    from oar.base import operators
+
+    form = operators.find_older(op_name)
+    return op_name if form is None else form.name

@@ -49,6 +49,22 @@ def _check_padding(padding: Any, dims: int, data_format: str) -> None:
         raise _C.ArgumentValueError(f"padding should hold integers from 0 on, but received {padding!r}.")
 
 
+def convolve(layer: Any, function: Any, x: Tensor, weight: Tensor) -> Tensor:
+    """A convolution of x with a weight, with the stride, padding and so on of a layer.
+
+    Args:
+        layer: a convolution layer, or another one with its settings.
+        function: such as ``conv2d``.
+        x: the input.
+        weight: the weight.
+    """
+    if layer._border is not None:
+        x = ops.pad_edges(x, layer._border, layer._padding_mode)
+    return function(
+        x, weight, layer.bias, layer._stride, layer._inner_padding, layer._dilation, layer._groups, layer._data_format
+    )
+
+
 class _ConvNd(Layer):
     """What convolutions of any number of axes share."""
 
@@ -137,14 +153,6 @@ class _ConvNd(Layer):
         depthwise = len(self._kernel_size) == 2 and each_alone and not self._transposed
         return f"{'depthwise_' if depthwise else ''}conv{len(self._kernel_size)}d"
 
-    def _convolve(self, function: Any, x: Tensor) -> Tensor:
-        if self._border is not None:
-            x = ops.pad_edges(x, self._border, self._padding_mode)
-        return function(
-            x, self.weight, self.bias, self._stride, self._inner_padding, self._dilation, self._groups,
-            self._data_format,
-        )  # fmt: skip
-
     def _transpose(self, function: Any, x: Tensor, output_size: Any) -> Tensor:
         return function(
             x, self.weight, self.bias, stride=self._stride, padding=self._padding,
@@ -226,7 +234,7 @@ def _convolution(axes: Axes) -> type[_ConvNd]:
                 self.to(device)
 
         def forward(self, x: Tensor) -> Tensor:
-            return self._convolve(getattr(F, function), x)
+            return convolve(self, getattr(F, function), x, self.weight)
 
     return Convolution
 

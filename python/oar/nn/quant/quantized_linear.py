@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from oar._C import Tensor, ops
+from oar.nn.quant._rounding import away_from_zero
 
 __all__ = ["llm_int8_linear", "weight_dequantize", "weight_only_linear", "weight_quantize"]
 
@@ -22,11 +23,6 @@ def _check(op: str, algo: str, group_size: int) -> None:
         raise ValueError(f"[{op}] algo is {algo!r}; it can be one of {', '.join(map(repr, _LARGEST))}.")
     if group_size not in (-1, 64, 128):
         raise ValueError(f"[{op}] group_size is {group_size}; it can be -1, 64 or 128.")
-
-
-def _rounded(x: Tensor) -> Tensor:
-    """The nearest integers; halves go away from zero."""
-    return ops.sign(x) * ops.floor(ops.abs(x) + 0.5)
 
 
 def _of_rows(scale: Tensor, rows: int, group_size: int) -> Tensor:
@@ -74,7 +70,7 @@ def weight_quantize(
     scale = ops.cast(highest / most, "float32" if algo == "llm.int8" else x.dtype)
     each = _of_rows(ops.cast(scale, wide.dtype), rows, group_size)
     steps = wide / ops.where(each > 0, each, ops.ones([], wide.dtype))
-    whole_numbers = ops.transpose(ops.clip(_rounded(steps), -most, most), [1, 0])
+    whole_numbers = ops.transpose(ops.clip(away_from_zero(steps), -most, most), [1, 0])
     if algo == "weight_only_int4":
         pairs = ops.reshape(whole_numbers, [columns // 2, 2, rows])
         whole_numbers = pairs[:, 1] * 16 + pairs[:, 0] % 16
@@ -191,7 +187,7 @@ def llm_int8_linear(
     outlier, zero = ops.max(ops.abs(rows), [0], True) > threshold, ops.zeros([], "float32")
     usual = ops.where(outlier, zero, rows)
     highest = ops.max(ops.abs(usual), [1], True)
-    steps = _rounded(usual * 127.0 / ops.where(highest > 0, highest, ops.ones([], "float32")))
+    steps = away_from_zero(usual * 127.0 / ops.where(highest > 0, highest, ops.ones([], "float32")))
     # float64 holds the sums of products of integers exactly
     product = ops.matmul(ops.cast(steps, "float64"), ops.cast(weight, "float64"), False, True)
     out = ops.cast(product, "float32") * (highest / 127.0) * ops.cast(weight_scale, "float32")
