@@ -155,7 +155,7 @@ bench-roofline: build ## Oar compared with oneDNN called directly, and with plai
 	@build/bin/oar_roofline $(BENCH_ARGS)
 
 .PHONY: bench-peers
-bench-peers: setup ## install the newest PyTorch and PaddlePaddle for the benchmarks alone
+bench-peers: setup ## install the newest PyTorch, PaddlePaddle, ONNX Runtime and OpenVINO for the benchmarks alone
 	@tools/bench_peers.sh build/bench
 
 .PHONY: check

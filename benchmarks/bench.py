@@ -25,12 +25,12 @@ sys.path.insert(0, str(HERE))
 sys.dont_write_bytecode = True
 
 from measure import Run  # noqa: E402
-from plan import passes, plan  # noqa: E402
+from plan import passes, plan, roles  # noqa: E402
 from processes import measure_peak  # noqa: E402
 from report import compare, cpu_name, plot, report, save  # noqa: E402
 
-SUITES = ["tiny", "ops", "train", "infer"]
-PEERS = ["torch", "paddle"]
+SUITES = ["tiny", "ops", "train", "infer", "deploy"]
+PEERS = ["torch", "paddle", "onnxruntime"]
 
 
 def interpreter(peer: str) -> str | None:
@@ -44,7 +44,8 @@ def parse() -> argparse.Namespace:
     p.add_argument("--oar", metavar="PYTHON", default=sys.executable, help="interpreter that has Oar and NumPy (this one)")
     for peer in PEERS:
         p.add_argument("--" + peer, metavar="PYTHON", default=interpreter(peer),
-                       help=f"interpreter that has it (the one of make bench-peers; '' leaves {peer} out)")
+                       help=f"interpreter that has it (the one of make bench-peers; '' leaves {peer} out)" +
+                       (", and OpenVINO" if peer == "onnxruntime" else ""))
     p.add_argument("--suite", default=",".join(SUITES), help="of " + ",".join(SUITES) + " (default: all)")
     p.add_argument("--filter", metavar="TEXT", help="only rows whose label holds one of these, comma separated")
     p.add_argument("--threads", default="1,2", help="thread counts, comma separated")
@@ -61,7 +62,8 @@ def parse() -> argparse.Namespace:
     p.add_argument("--malloc", choices=["keep", "default"], default="keep",
                    help="keep: glibc keeps freed memory, for every framework (default); default: as glibc comes")
     p.add_argument("--quick", action="store_true", help="small operators and light models, fewer and shorter rounds")
-    p.add_argument("--memory", action="store_true", help="also the peak memory growth of training, in fresh processes")
+    p.add_argument("--memory", action="store_true", help="also, in fresh processes: the peak memory growth of train and deploy, the time from loading a "
+                   "file to the first result")
     p.add_argument("--out", metavar="FILE", type=Path, default=FOLDER / "latest.json", help="the record (build/bench/latest.json)")
     p.add_argument("--compare", metavar="OLD", type=Path, help="an earlier record; default: what --out held before")
     p.add_argument("--plot", metavar="FILE", type=Path, default=FOLDER / "ratios.png", help="the picture (build/bench/ratios.png)")
@@ -99,7 +101,7 @@ def peak_rates(run: Run, rows: list[dict]) -> dict[int, float]:
     """What the machine can do, for suites that are reported as a share of it."""
     if not any(r["suite"] in ("train", "infer") for r in rows):
         return {}
-    exes = [sys.executable] + [exe for _, _, exe in run.roles()]
+    exes = [sys.executable] + [exe for row in rows for _, _, exe in roles(row, run.options)]
     peaks = {}
     for threads in sorted({r["threads"] for r in rows}):
         peaks[threads], _ = measure_peak(exes, threads)

@@ -4,6 +4,7 @@ import math
 import os
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -13,8 +14,8 @@ import numpy as np
 
 from agreement import find_wrong
 from cases import ops
-from plan import passes
-from processes import Trouble, Worker
+from plan import passes, roles
+from processes import HERE, Trouble, Worker
 from report import cell_text
 
 class Run:
@@ -28,11 +29,6 @@ class Run:
         self.restarts = 0
         self.turn = 0
         self.shown = 0.0
-
-    def roles(self):
-        o = self.options
-        kinds = {"oar": "torch" if o.as_torch else "paddle", "torch": "torch", "paddle": "paddle"}
-        return [(role, kinds[role], getattr(o, role)) for role in ("oar", "torch", "paddle") if getattr(o, role)]
 
     def worker(self, role, kind, exe, threads, fresh=False):
         if fresh:
@@ -66,7 +62,17 @@ class Run:
                      record=row.get("record", False))
         else:
             q.update(name=row["case"], batch=row["batch"])
+        if row["suite"] == "deploy":
+            q["files"] = self.files(row["case"])
         return q
+
+    def files(self, name):
+        """The network as ONNX, and as what Oar reads; written or fetched once."""
+        folder = self.options.out.parent / "deploy"
+        if not (folder / f"{name}.onnx").exists():
+            subprocess.run([self.options.oar, "-m", "oar.as_paddle", HERE / "deploy_files.py", folder, name], check=True)
+        own = folder / f"{name}.oar"
+        return [str(folder / f"{name}.onnx"), str(own if own.exists() else folder / f"{name}.onnx")]
 
     def measure(self, row):
         o = self.options
@@ -91,18 +97,21 @@ class Run:
             return answer
 
         row.setdefault("cells", {})
-        order = self.roles() if self.turn % 2 == 0 else self.roles()[::-1]
+        everyone = roles(row, o)
+        order = everyone if self.turn % 2 == 0 else everyone[::-1]
         self.turn += 1
         for role, kind, exe in order:
             if role in failed:
                 continue
             w = self.worker(role, kind, exe, row["threads"])
-            answer = guarded(w, self.request(row))
+            answer = guarded(w, self.request(row) | mode_of(role))
             if w.info:
                 self.versions[role] = w.info
             if answer is None:
                 continue
-            samples[role], parameters[role] = answer["samples"], answer.get("parameters")
+            samples[role] = answer["samples"]
+            if "parameters" in answer:
+                parameters[role] = answer["parameters"]
             cells[role] = {}
             live.append(w)
         tol, check = (row["spec"]["tol"], row["spec"]["check"]) if not model else (1e-3, "close")
@@ -141,18 +150,19 @@ class Run:
             each = gathered[role] = gathered.get(role, []) + each
             cells[role] = dict(min=min(each), median=statistics.median(each), rounds=len(each), n=plans[role]["n"])
         cells.update(failed)
-        row["cells"] = {r: cells[r] for r, _, _ in self.roles()}
+        row["cells"] = {r: cells[r] for r, _, _ in everyone}
         if model:
             for w in live:
                 if w.process is not None:
                     guarded(w, dict(cmd="drop"))
-        if o.memory and row["suite"] == "train":
-            for role, kind, exe in self.roles():
+        if o.memory and row["suite"] in ("train", "deploy"):
+            for role, kind, exe in everyone:
                 if "min" not in cells.get(role, {}) or "memory" in cells[role]:
                     continue
                 w = self.worker(role, kind, exe, row["threads"], fresh=True)
                 try:
-                    cells[role]["memory"] = w.ask(self.request(row), timeout).get("memory")
+                    answer = w.ask(self.request(row) | mode_of(role), timeout)
+                    cells[role].update({k: answer[k] for k in ("memory", "took") if k in answer})
                 except Trouble:
                     pass
                 w.close()
@@ -180,6 +190,11 @@ class Run:
     def close(self):
         self.stop_workers()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def mode_of(role):
+    """What a role changes in a request."""
+    return dict(mode="compiled") if role == "compile" else {}
 
 
 def unsettled(times):

@@ -1,6 +1,6 @@
 """Every row to be measured."""
 
-from cases import models, ops, selftest, tiny
+from cases import deploy, models, ops, selftest, tiny
 
 def plan(options):
     """Every row to be measured, as dictionaries."""
@@ -38,6 +38,11 @@ def plan(options):
                                     add(suite=suite, case=c["name"], family=c["family"], size=size,
                                         what="fwd+bwd" if backward else "fwd", dtype=dtype, threads=threads, mode="eager",
                                         spec=c, sizes=c[size], backward=backward)
+                elif suite == "deploy":
+                    for name, (batches, heavy) in deploy.cases().items():
+                        for batch in () if options.quick and heavy else batches:
+                            add(suite=suite, case=name, family="deploy", size=f"b{batch}", what="", dtype=dtype, threads=threads,
+                                mode="eager", batch=batch)
                 elif suite in ("train", "infer"):
                     for m in models.MODELS.values():
                         if options.quick and m["heavy"]:
@@ -51,6 +56,21 @@ def plan(options):
                                     flops=models.flops(m["name"], batch, suite == "train"))
     # threads outermost, then dtype; the tiny suite once (its tensors never split)
     return rows
+
+
+# Who is measured, by suite: the role, what kind of process plays it, and the option that names its interpreter.
+FRAMEWORKS = (("oar", "paddle", "oar"), ("torch", "torch", "torch"), ("paddle", "paddle", "paddle"))
+SERVERS = (("oar", "predictor", "oar"), ("torch", "torch", "torch"), ("compile", "torch", "torch"),
+           ("onnxruntime", "onnxruntime", "onnxruntime"), ("openvino", "openvino", "onnxruntime"))
+
+
+def roles(row, options):
+    """Roles, kinds and interpreters of those that are installed and can run a row."""
+    if options.as_torch:
+        return [("oar", "torch", options.oar), ("torch", "torch", options.torch)]
+    deployed = row["suite"] == "deploy"
+    return [(role, kind, getattr(options, option)) for role, kind, option in (SERVERS if deployed else FRAMEWORKS)
+            if getattr(options, option) and not (kind == "torch" and deployed and row["case"] in deploy.FILES)]
 
 
 def passes(row, options):

@@ -7,6 +7,7 @@ import platform
 import sys
 
 from plan import key
+from plan import roles as row_roles
 
 def time_text(t):
     for unit, scale in (("s ", 1.0), ("ms", 1e-3), ("us", 1e-6)):
@@ -27,12 +28,13 @@ def report(rows, options, peaks, out=sys.stdout):
     def say(*parts):
         print(*parts, file=out)
 
-    roles = [r for r in ("oar", "torch", "paddle") if getattr(options, r)]
     groups = {}
     for row in rows:
         groups.setdefault((row["suite"], row["threads"], row["dtype"]), []).append(row)
     for (suite, threads, dtype), members in groups.items():
         modes = list(dict.fromkeys(r["mode"] for r in members))
+        everyone = {role: None for r in members for role, _, _ in row_roles(r, options)}
+        roles = sorted(everyone, key=lambda r: r != "oar")
         lines = {}
         for r in members:
             lines.setdefault((r["case"], r["size"], r["what"]), {})[r["mode"]] = r
@@ -46,6 +48,8 @@ def report(rows, options, peaks, out=sys.stdout):
                 head += ["peak " + r for r in roles]
             if options.memory and suite == "train":
                 head += ["MiB " + r for r in roles]
+            if options.memory and suite == "deploy":
+                head += [text + r for text in ("load ", "MiB ") for r in roles]
         table = []
         for (case, size, what), by_mode in lines.items():
             line = [" ".join(p for p in (case, size, what) if p)]
@@ -59,6 +63,9 @@ def report(rows, options, peaks, out=sys.stdout):
                     line += [f"{100 * r['flops'] / cells[role]['min'] / peak:.0f} %" if r and "min" in cells.get(role, {}) else "-"
                              for role in roles]
                 if options.memory and suite == "train":
+                    line += [f"{cells[role]['memory'] / 2**20:.0f}" if cells.get(role, {}).get("memory") else "-" for role in roles]
+                if options.memory and suite == "deploy":
+                    line += [time_text(cells[role]["took"]) if cells.get(role, {}).get("took") else "-" for role in roles]
                     line += [f"{cells[role]['memory'] / 2**20:.0f}" if cells.get(role, {}).get("memory") else "-" for role in roles]
             table.append(line)
         say(f"\n== {suite}, {threads} thread{'s' if threads > 1 else ''}, {dtype}")

@@ -20,8 +20,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from cases import models  # noqa: E402
+from cases import deploy, models  # noqa: E402
 from frameworks import Paddle, Torch  # noqa: E402
+from runtimes import RUNTIMES  # noqa: E402
 
 SAMPLE = 20000  # elements of a result that are sent to the driver
 
@@ -50,6 +51,15 @@ def memory(field):
     return 0
 
 
+def forget_peak():
+    """Sets the peak of resident memory to what is resident now."""
+    gc.collect()
+    try:
+        with open("/proc/self/clear_refs", "w") as handle:
+            handle.write("5")
+    except OSError:
+        pass
+
 
 class Worker:
     def __init__(self, framework, role):
@@ -64,7 +74,9 @@ class Worker:
     def prepare(self, q):
         self.run = self.keep = None
         gc.collect()
-        if q["suite"] in ("train", "infer"):
+        if isinstance(self.f, tuple(RUNTIMES.values())):
+            return self.prepare_file(q)
+        if q["suite"] in ("train", "infer", "deploy"):
             return self.prepare_model(q)
         return self.prepare_expression(q)
 
@@ -174,12 +186,7 @@ class Worker:
         x, y = (f.tensor(a, False, "float32") for a in data)
         model.train() if train else model.eval()
         call = f.compiled(model) if q["mode"] == "compiled" else model
-        gc.collect()
-        try:                        # forget the peak of building the model
-            with open("/proc/self/clear_refs", "w") as handle:
-                handle.write("5")
-        except OSError:
-            pass
+        forget_peak()               # that of building the model
         if train:
             opt = f.optimizer(spec["optimizer"], parameters, spec["lr"], spec.get("weight_decay", 0.0), spec.get("momentum", 0.0))
 
@@ -227,6 +234,22 @@ class Worker:
         return dict(samples=samples, parameters=count, took=took,
                     memory=memory("VmHWM") - before)
 
+    def prepare_file(self, q):
+        """Loads a file and runs it once; says how long that took, and how much memory it needs."""
+        inputs = deploy.inputs(q["name"], q["batch"])
+        forget_peak()
+        before, started = memory("VmRSS"), time.perf_counter()
+        call = self.f.load(q["files"][self.f.__class__.__name__ == "OarPredictor"], inputs, q["dtype"])
+        results = call()
+        took = time.perf_counter() - started
+        samples = [sample(array) for array in self.f.arrays(results)]
+
+        def run(n):
+            for _ in range(n):
+                call()
+        self.run, self.keep = run, call
+        return dict(samples=samples, took=took, memory=memory("VmHWM") - before)
+
     def check_autocast(self, dtype):
         """Real Paddle ignores auto_cast on a CPU; then a bfloat16 time would be a float32 time."""
         x = self.f.tensor(np.ones((4, 4), np.float32), False, "float32")
@@ -261,6 +284,9 @@ class Worker:
         return dict(n=n, each=took / max(n, 1))
 
 
+KINDS = {"paddle": Paddle, "torch": Torch} | RUNTIMES
+
+
 def serve(worker, source, sink):
     for line in source:
         q = json.loads(line)
@@ -289,7 +315,7 @@ def serve(worker, source, sink):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--kind", choices=["paddle", "torch"], required=True)
+    parser.add_argument("--kind", choices=list(KINDS), required=True)
     parser.add_argument("--role", required=True)
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--channel", required=True)
@@ -297,14 +323,14 @@ def main():
     read, write = map(int, arguments.channel.split(","))
     source, sink = os.fdopen(read, "r"), os.fdopen(write, "w")
     try:
-        framework = (Paddle if arguments.kind == "paddle" else Torch)(arguments.threads)
+        framework = KINDS[arguments.kind](arguments.threads)
     except BaseException as e:
         sink.write(json.dumps(dict(error=f"{type(e).__name__}: {e}")) + "\n")
         sink.flush()
         raise
     gc.collect()
     gc.freeze()                     # later collections need not look at the framework's own objects
-    native = getattr(framework.names["attention"], "native", None)
+    native = getattr(getattr(framework, "names", {}).get("attention"), "native", None)
     sink.write(json.dumps(dict(version=str(framework.version), threads=framework.threads, numpy=np.__version__,
                                python=sys.version.split()[0],
                                note="" if native is None else f"own attention call: plain {native[False]}, causal {native[True]}")) + "\n")

@@ -8,7 +8,7 @@ folder=${1:?usage: tools/bench_peers.sh FOLDER}
 python=${OAR_PYTHON:-python3}
 mkdir -p "$folder"
 .venv/bin/python -m pip install --quiet --disable-pip-version-check matplotlib # for the plots of the report
-for peer in "torch:torch torchvision pillow" "paddle:paddlepaddle pillow opencv-python-headless"; do
+for peer in "torch:torch torchvision pillow" "paddle:paddlepaddle pillow opencv-python-headless" "onnxruntime:onnxruntime openvino"; do
   name=${peer%%:*} packages=${peer##*:}
   [ -x "$folder/$name/bin/python" ] || "$python" -m venv "$folder/$name"
   echo "Installing $packages into $folder/$name"
