@@ -3,12 +3,14 @@
 import os
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
 
 import oar
 from oar import inference, static
+from oar.inference import runnable
 
 
 @pytest.fixture
@@ -58,6 +60,52 @@ def test_a_predictor_has_states_of_its_own(model):
     for i in range(2):
         made, = pool.retrieve(i).run([oar.to_tensor(values)])
         np.testing.assert_allclose(made.numpy(), expected, rtol=1e-6)
+
+
+def test_contents_are_not_copied(saved):
+    folder, net, x, expected = saved
+    predictor = inference.create_predictor(inference.Config(str(folder / "net.oar")))
+    handle, array = predictor.get_input_handle("x"), x.copy()
+    handle.share_external_data(array)
+    predictor.run()
+    output = predictor.get_output_handle(predictor.get_output_names()[0])
+    np.testing.assert_allclose(output.copy_to_cpu(), expected, rtol=1e-4, atol=1e-5)
+    array *= 2  # the predictor reads the caller's memory
+    predictor.run()
+    np.testing.assert_allclose(output.copy_to_cpu(), net(oar.to_tensor(array)).numpy(), rtol=1e-4, atol=1e-5)
+    handle.copy_from_cpu(array)
+    array *= 0
+    predictor.run()
+    np.testing.assert_allclose(output.copy_to_cpu(), net(oar.to_tensor(2 * x)).numpy(), rtol=1e-4, atol=1e-5)
+    for kept in (x[:, :, ::2], np.broadcast_to(x[:1], x.shape)):  # not in order; read-only
+        handle.share_external_data(kept)
+        predictor.run()
+        np.testing.assert_allclose(output.copy_to_cpu(), net(oar.to_tensor(np.array(kept))).numpy(), rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match="data type of the input 'x' is float32, but float64 was fed"):
+        predictor.run([oar.zeros([2, 3, 8, 8], "float64")])
+
+
+@pytest.mark.parametrize("path", ["net.oar", "net.onnx"])
+def test_clones_share_the_model_and_run_in_threads(saved, path):
+    folder, net, x, _ = saved
+    first = inference.create_predictor(inference.Config(str(folder / path)))
+    clones = [first, *(first.clone() for _ in range(3))]
+    assert all(clone._model is first._model for clone in clones)
+    given = [oar.to_tensor(np.random.default_rng(i).standard_normal((1 + i, 3, 8, 8)).astype("float32")) for i in range(4)]
+    wanted, wrong = [net(one).numpy() for one in given], []
+
+    def work(i):
+        for _ in range(20):
+            made, = clones[i].run([given[i]])
+            if not np.allclose(made.numpy(), wanted[i], rtol=1e-4, atol=1e-5):
+                wrong.append(i)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
 
 
 def test_errors(model):
@@ -162,13 +210,13 @@ def test_settings_hold_during_runs_alone(saved, monkeypatch):
     assert not config.ir_optim() and not config.mkldnn_enabled() and config.cpu_math_library_num_threads() == 1
     assert "fuse_epilogues" in config.summary() and config.without_effect() == {}
     seen = []
-    compute = inference.Predictor._compute
+    compute = runnable._Program.run
 
-    def watched(self, feed):
+    def watched(self, given):
         seen.append((oar.get_num_threads(), *oar.get_flags(["onednn", "passes_off"]).values()))
-        return compute(self, feed)
+        return compute(self, given)
 
-    monkeypatch.setattr(inference.Predictor, "_compute", watched)
+    monkeypatch.setattr(runnable._Program, "run", watched)
     before = oar.get_num_threads(), oar.get_flags(["onednn", "passes_off"])
     np.testing.assert_allclose(ran(config, x)[1], expected, rtol=1e-4, atol=1e-5)
     (threads, onednn, off), = seen

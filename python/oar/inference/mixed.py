@@ -26,11 +26,12 @@ _DTYPES = {PrecisionType.Half: "float16", PrecisionType.Bfloat16: "bfloat16"}
 
 
 class BoundProgram(NamedTuple):
-    """A program with its weights: what it takes, in the order of its inputs, and what it gives."""
+    """A program with its weights: what it takes, in the order of its inputs, and what it gives. `feeds` are its inputs in the order of the file."""
 
     native: Any
     inputs: list[str]
     outputs: list[str]
+    feeds: list[str]
 
 
 def bound(program: Program, tensors: dict[str, Tensor]) -> BoundProgram:
@@ -39,7 +40,7 @@ def bound(program: Program, tensors: dict[str, Tensor]) -> BoundProgram:
         tensor.name = name
     builder = program._builder
     native, inputs = builder.draft(builder.outputs(), lambda name, *_: tensors[name], False)
-    return BoundProgram(native, inputs, list(program._fetch_names))
+    return BoundProgram(native, inputs, list(program._fetch_names), list(program._feed_names))
 
 
 def load_bound(program_file: str, params_file: str | None, method: str = "forward") -> BoundProgram:
@@ -55,7 +56,7 @@ def bound_in(program: bytes, parameters: bytes, where: str) -> BoundProgram:
     """The same from the content of two files."""
     if _C.is_paddle_program(program):
         model = PaddleModel(program, parameters)
-        return BoundProgram(model.open_program(), model.inputs, model.outputs)
+        return BoundProgram(model.open_program(), model.inputs, model.outputs, model.inputs)
     tensors = states_from_bytes(parameters, where) if parameters else {}
     return bound(program_in(program, tensors), tensors)
 
@@ -107,8 +108,8 @@ class LowPrecision:
         self._made: dict[Any, tuple[Any, list[str]]] = {}  # by shapes; the same for all if the program's sizes are open
 
     def run(self, feed: dict[str, Any]) -> list[Tensor]:
-        """The outputs for these arrays by name."""
-        given = {name: oar.to_tensor(array) for name, array in feed.items()}
+        """The outputs for these tensors or arrays by name."""
+        given = {name: x if isinstance(x, Tensor) else oar.to_tensor(x) for name, x in feed.items()}
         is_bound = isinstance(self._source, BoundProgram)
         key = None if is_bound else tuple(tuple(tensor.shape) for tensor in given.values())
         if key not in self._made:

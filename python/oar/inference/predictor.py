@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -10,14 +9,9 @@ from typing import Any
 import oar
 from oar import _C
 from oar._lazy import np
-from oar.framework.oar_file import is_oar_path
-from oar.inference import paddle
 from oar.inference.config import Config, DataType
-from oar.inference.mixed import LowPrecision, bound_in, load_bound
 from oar.inference.op_times import OpTime, add_op_times
-from oar.interop.any_model import load as any_model
-from oar.static import Executor, Scope, load_inference_model, scope_guard
-from oar.static.io import load_from_file
+from oar.inference.runnable import Runnable, load_runnable
 from oar.static.program import written_elsewhere
 
 __all__ = ["Predictor", "PredictorPool", "Tensor", "create_predictor", "get_num_bytes_of_data_type"]
@@ -52,7 +46,7 @@ class Tensor:
     def __init__(self, name: str) -> None:
         self._name = name
         self._shape: list[int] | None = None
-        self._array: Any = None
+        self._content: oar.Tensor | None = None
 
     def name(self) -> str:
         """Its name."""
@@ -66,26 +60,39 @@ class Tensor:
         """The content for the next run."""
         if not isinstance(data, (np.ndarray, list)):
             raise TypeError(f"[copy_from_cpu] {self._name!r} takes an array, not {type(data).__name__}.")
-        array = np.array(data)
-        self._array = array if self._shape is None else array.reshape(self._shape)
+        with written_elsewhere():
+            self._hold(oar.to_tensor(np.asarray(data)))
 
     def share_external_data(self, data: Any) -> None:
-        """The content for the next run, from a tensor or an array."""
-        self.copy_from_cpu(data.numpy() if isinstance(data, oar.Tensor) else data)
+        """The content for the next run, from a tensor or an array, whose memory is read by the run: it is not copied.
+
+        Args:
+            data: a tensor; or an array, which is copied only if its elements are not in order or cannot be written.
+        """
+        with written_elsewhere():
+            if isinstance(data, np.ndarray):
+                plain = data.flags.c_contiguous and data.flags.writeable and data.dtype.isnative
+                data = oar.from_dlpack(data) if plain else oar.to_tensor(data)
+            self._hold(data)
+
+    def _hold(self, tensor: oar.Tensor) -> None:
+        self._content = tensor if self._shape is None else oar.reshape(tensor, self._shape)
 
     def copy_to_cpu(self) -> Any:
         """The content, after a run."""
-        if self._array is None:
+        if self._content is None:
             raise ValueError(f"[copy_to_cpu] {self._name!r} has no content yet. Call run() first.")
-        return np.array(self._array)
+        return self._content.numpy()
 
     def shape(self) -> list[int]:
         """Its sizes."""
-        return list(self._array.shape) if self._array is not None else list(self._shape or [])
+        return list(self._content.shape) if self._content is not None else list(self._shape or [])
 
     def type(self) -> DataType:
         """Its dtype."""
-        return DataType(str(self._array.dtype))
+        if self._content is None:
+            raise ValueError(f"[type] {self._name!r} has no content yet. Call copy_from_cpu or run() first.")
+        return DataType(self._content.dtype.name)
 
 
 class Predictor:
@@ -118,49 +125,14 @@ class Predictor:
     """
 
     def __init__(self, config: Config) -> None:
+        self._begin(config, load_runnable(config))
+
+    def _begin(self, config: Config, model: Runnable) -> None:
         self._config = config
-        self._times: dict[str, OpTime] = {}
-        self._low: LowPrecision | None = None
-        program, params = config.prog_file(), config.params_file()
-        if config._buffers is not None:
-            self._load_contents(*config._buffers)
-        elif program is None:
-            raise ValueError("[create_predictor] the Config has no model. Give it an .oar file, or prog_file and params_file.")
-        elif params is not None:
-            self._load_contents(load_from_file(program), load_from_file(params) if os.path.isfile(params) else None, params)
-        elif is_oar_path(program):
-            self._take_oar(lambda executor: load_inference_model(program, executor))
-            self._prepare_low(lambda: load_bound(program, None))
-        else:
-            self._take_model(any_model(program))
-
-    def _load_contents(self, program: bytes, params: bytes | None, where: str = "set_model_buffer") -> None:
-        if _C.is_paddle_program(program):
-            self._take_model(paddle.Model(program, params or b""))
-            return
-        if params is None:
-            raise ValueError(f"[create_predictor] there is no file {where}.")
-        self._take_oar(lambda executor: load_inference_model(None, executor, model_filename=program, params_filename=params))
-        self._prepare_low(lambda: bound_in(program, params, where))
-
-    def _take_oar(self, load: Any) -> None:
-        self._model = None
-        self._scope, self._executor = Scope(), Executor()
-        with written_elsewhere(), scope_guard(self._scope):
-            self._program, feeds, self._fetches = load(self._executor)
-        self._inputs = {name: Tensor(name) for name in feeds}
-        self._outputs = {name: Tensor(name) for name in self._program._fetch_names}
-
-    def _take_model(self, model: Any) -> None:
-        """A model of another framework."""
         self._model = model
+        self._times: dict[str, OpTime] = {}
         self._inputs = {name: Tensor(name) for name in model.inputs}
         self._outputs = {name: Tensor(name) for name in model.outputs}
-        self._prepare_low(lambda: model)
-
-    def _prepare_low(self, source: Any) -> None:
-        if self._config._low_precision is not None:
-            self._low = LowPrecision(source(), self._config._low_precision, self._config._low_ops)
 
     def get_input_names(self) -> list[str]:
         """The names of the inputs."""
@@ -185,38 +157,31 @@ class Predictor:
         return handles[name]
 
     def run(self, inputs: Sequence[Any] | None = None) -> Any:
-        """Run on the content of the inputs; if called with a list of tensors, return the outputs as a list."""
+        """Run on the content of the inputs; if called with a list of tensors, return the outputs as a list. Neither is copied."""
         if inputs is not None:
             for handle, value in zip(self._inputs.values(), inputs):
-                handle._shape = None
-                handle.copy_from_cpu(np.asarray(value.numpy()))
-        feed = {name: handle._array for name, handle in self._inputs.items()}
-        missing = [name for name, array in feed.items() if array is None]
-        if missing:
+                handle._content = value if isinstance(value, oar.Tensor) else oar.to_tensor(value)
+        given = [handle._content for handle in self._inputs.values() if handle._content is not None]
+        if len(given) < len(self._inputs):
+            missing = [name for name, handle in self._inputs.items() if handle._content is None]
             raise ValueError(
                 f"[Predictor.run] the inputs {', '.join(missing)} have no content. Call copy_from_cpu first."
             )
-        with self._settings(), written_elsewhere():
-            made = self._compute(feed)
-        for handle, array in zip(self._outputs.values(), made):
-            handle._array = array
-        return True if inputs is None else [oar.to_tensor(array) for array in made]
-
-    def _compute(self, feed: dict[str, Any]) -> list[Any]:
-        if self._low is not None:
-            return [tensor.numpy() for tensor in self._low.run(feed)]
-        if self._model is None:
-            return self._executor.run(self._program, feed=feed, fetch_list=self._fetches, scope=self._scope)
-        return [tensor.numpy() for tensor in self._model(feed)]
+        with self._settings():
+            made = self._model.run(given)
+        for handle, tensor in zip(self._outputs.values(), made):
+            handle._content = tensor
+        return True if inputs is None else made
 
     @contextmanager
     def _settings(self) -> Iterator[None]:
         """Threads, flags and the profile that the config wishes for. They are the process's, so they are put back."""
-        threads, flags = oar.get_num_threads(), self._config.run_flags()
+        threads, wanted, flags = oar.get_num_threads(), self._config.cpu_math_library_num_threads(), self._config.run_flags()
         before = oar.get_flags(list(flags)) if flags else {}
         timed = self._config.profile_enabled() and not _C.profile_is_running()
         try:
-            oar.set_num_threads(self._config.cpu_math_library_num_threads())
+            if wanted != threads:
+                oar.set_num_threads(wanted)
             if flags:
                 oar.set_flags(flags)
             if timed:
@@ -227,7 +192,8 @@ class Predictor:
                 add_op_times(self._times, _C.profile_stop()[0])
             if before:
                 oar.set_flags(before)
-            oar.set_num_threads(threads)
+            if wanted != threads:
+                oar.set_num_threads(threads)
 
     def warm_up(self, shapes: Mapping[str, Sequence[int]]) -> None:
         """Compile for inputs of these shapes, by name, by a run on zeros. Contents of inputs and outputs stay.
@@ -237,24 +203,19 @@ class Predictor:
         """
         if set(shapes) != set(self._inputs):
             raise ValueError(f"[Predictor.warm_up] shapes has {', '.join(shapes) or 'nothing'}; the inputs are {', '.join(self._inputs)}.")
-        feed = {name: np.zeros([int(size) for size in shapes[name]], self._dtype_of(name)) for name in self._inputs}
         with self._settings(), written_elsewhere():
-            self._compute(feed)
+            self._model.run([oar.zeros([int(size) for size in shapes[name]], self._model.dtype_of(name)) for name in self._inputs])
         self._times.clear()
-
-    def _dtype_of(self, name: str) -> str:
-        if self._model is None:
-            return self._program.global_block().var(name).dtype.name
-        kinds = {given: kind for given, kind, _ in self._model._native.inputs}
-        return kinds[name] or "float32"
 
     def op_times(self) -> dict[str, OpTime]:
         """After ``Config.enable_profile``: for each op how often it was called in all runs, and for how many milliseconds."""
         return dict(sorted(self._times.items(), key=lambda item: -item[1].milliseconds))
 
     def clone(self, stream: Any = None) -> Predictor:
-        """Another predictor of the same model."""
-        return Predictor(self._config)
+        """Another predictor of the same model, for another thread: program and weights are shared, inputs and outputs are its own."""
+        other = Predictor.__new__(Predictor)
+        other._begin(self._config, self._model)
+        return other
 
     def try_shrink_memory(self) -> int:
         """Returns cached memory to the system; returns the number of bytes."""
@@ -292,7 +253,8 @@ class PredictorPool:
     """
 
     def __init__(self, config: Config, size: int = 1) -> None:
-        self._predictors = [Predictor(config) for _ in range(size)]
+        first = Predictor(config)
+        self._predictors = [first, *(first.clone() for _ in range(size - 1))]
 
     def retrieve(self, index: int) -> Predictor:
         """The predictor of this number."""

@@ -130,7 +130,8 @@ class _Source:
 
         path = self.model.path
         weights = None if self.model.format == "oar" else os.path.splitext(path)[0] + ".pdiparams"
-        self.native, self.inputs, self.outputs = load_bound(path, weights, method)
+        bound = load_bound(path, weights, method)
+        self.native, self.inputs, self.outputs = bound.native, bound.inputs, bound.outputs
 
     def states(self) -> dict[str, Tensor]:
         """The weights by name."""
