@@ -45,6 +45,8 @@ def attribute(name: str, value: Any) -> bytes:
         return made + field(4, value) + field(20, 3)
     if isinstance(value, np.ndarray):
         return made + field(5, tensor(value)) + field(20, 4)
+    if isinstance(value, bytes):  # what `graph` returns
+        return made + field(6, value) + field(20, 5)
     if value and isinstance(value[0], float):
         return made + b"".join(field(7, v) for v in value) + field(20, 6)
     return made + b"".join(field(8, v) for v in value) + field(20, 7)
@@ -61,6 +63,11 @@ def port(name: str, shape: Sequence[int | str] | None = None, dtype: str = "floa
     if shape is not None:
         kind += field(2, b"".join(field(1, field(2, s) if isinstance(s, str) else field(1, s)) for s in shape))
     return field(1, name) + field(2, field(1, kind))
+
+
+def graph(nodes: Sequence[bytes], outputs: Sequence[str]) -> bytes:
+    """The body of a node, such as a branch."""
+    return b"".join(field(1, n) for n in nodes) + field(2, "body") + b"".join(field(12, port(o)) for o in outputs)
 
 
 def model(nodes: Sequence[bytes], inputs: Sequence[bytes], outputs: Sequence[str], weights: dict[str, Any] | None = None,

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from onnx_files import field, model, node, port, tensor
+from onnx_files import field, graph, model, node, port, tensor
 
 import oar
 from oar import _C
@@ -27,6 +27,34 @@ def one(op, arrays, wanted, tmp_path, opset=17, outputs=1, rtol=1e-5, **attribut
     for g, w in zip(got, wanted if outputs > 1 else [wanted], strict=True):
         np.testing.assert_allclose(g.numpy(), w, rtol=rtol, atol=1e-6)
         assert list(g.shape) == list(np.shape(w))
+
+
+def test_a_branch_that_does_not_fit_the_inputs(tmp_path):
+    """One branch per rate, each with a weight for inputs of its own length."""
+    branches = {f"{name}_branch": graph([node("MatMul", ["x", weight], [name])], [name])
+                for name, weight in (("then", "w16"), ("else", "w8"))}
+    w16, w8 = random(16, 2), random(8, 3, seed=1)
+    m = loaded(tmp_path, model([node("Equal", ["rate", "fast"], ["is_fast"]), node("If", ["is_fast"], ["y"], **branches)],
+                               [port("x", ["batch", "length"]), port("rate", [], "int64")], ["y"],
+                               {"fast": np.int64(16000), "w16": w16, "w8": w8}))
+    for rate, weight in ((16000, w16), (8000, w8), (16000, w16)):
+        x = random(3, len(weight), seed=rate)
+        np.testing.assert_allclose(m(x, np.array(rate))[0].numpy(), x @ weight, rtol=1e-5)
+    with pytest.raises(ValueError, match="sizes that are summed differ"):
+        m(random(3, 9), np.array(8000))
+
+
+def test_a_branch_that_sizes_decide(tmp_path):
+    """What exporters write for `squeeze` along an axis whose size they do not know."""
+    branches = {"then_branch": graph([node("Squeeze", ["x", "axis"], ["a"])], ["a"]),
+                "else_branch": graph([node("Identity", ["x"], ["b"])], ["b"])}
+    nodes = [node("Shape", ["x"], ["sizes"]), node("Gather", ["sizes", "last"], ["size"]), node("Equal", ["size", "one"], ["is_one"]),
+             node("If", ["is_one"], ["y"], **branches)]
+    m = loaded(tmp_path, model(nodes, [port("x", ["batch", "length"])], ["y"],
+                               {"axis": np.int64([1]), "last": np.int64(1), "one": np.int64(1)}))
+    for length in (1, 4, 1):
+        x = random(2, length, seed=length)
+        np.testing.assert_array_equal(m(x)[0].numpy(), x[:, 0] if length == 1 else x)
 
 
 def test_names_and_order_of_inputs(tmp_path):

@@ -80,8 +80,7 @@ void check_input(const Port& port, const Tensor& given) {
 // A program that is ready to run, and what it takes of the model's inputs.
 struct Entry {
   explicit Entry(Imported imported, size_t inputs)
-      : executor(std::make_shared<const Executor>(std::move(imported.program))),
-        constant(std::move(imported.constant)) {
+      : executor(std::move(imported.program)), constant(std::move(imported.constant)) {
     for (size_t place = 0; place < inputs; ++place)
       if (!constant.contains(place)) places.push_back(place);
   }
@@ -93,13 +92,14 @@ struct Entry {
   bool fits(const std::vector<Tensor>& given) const {
     for (const auto& [place, value] : constant)
       if (!equals(value, given[place])) return false;
-    return executor->misfit(taken_of(given)).empty();
+    return executor.misfit(taken_of(given)).empty();
   }
 
-  std::shared_ptr<const Executor> executor;
+  Executor executor;
   std::map<size_t, Tensor> constant;
   std::vector<size_t> places;  // of the program's inputs among the model's
 };
+using SharedEntry = std::shared_ptr<const Entry>;
 
 }  // namespace
 
@@ -110,30 +110,30 @@ struct GraphModel::Parts {
   Steps steps;
   std::mutex mutex;
   std::string obstacle;        // why there is no program
-  std::vector<Entry> entries;  // the newest last
+  std::vector<SharedEntry> entries;  // the newest last
 
-  // Nothing if the model only runs step by step.
-  std::optional<Entry> entry(const std::vector<Tensor>& given) {
+  // Null if the model only runs step by step.
+  SharedEntry entry(const std::vector<Tensor>& given) {
     user_check(given.size() == inputs.size(), ErrorKind::InvalidArgument,
                "the model takes {} inputs and is given {}.", inputs.size(), given.size());
     for (size_t i = 0; i < given.size(); ++i) check_input(inputs[i], given[i]);
     const std::lock_guard lock(mutex);
-    if (!obstacle.empty()) return std::nullopt;
+    if (!obstacle.empty()) return nullptr;
     for (auto one = entries.rbegin(); one != entries.rend(); ++one)
-      if (one->fits(given)) return *one;
+      if ((*one)->fits(given)) return *one;
     refuse_nested_capture();
     try {
-      return added(Entry(import(given), inputs.size()), given);
+      return added(std::make_shared<const Entry>(import(given), inputs.size()), given);
     } catch (const Error& error) {
       if (!steps || error.kind() != ErrorKind::Unsupported) throw;
       obstacle = error.text();
-      return std::nullopt;
+      return nullptr;
     }
   }
 
  private:
-  Entry added(Entry made, const std::vector<Tensor>& given) {
-    const std::string misfit = made.executor->misfit(made.taken_of(given));
+  SharedEntry added(SharedEntry made, const std::vector<Tensor>& given) {
+    const std::string misfit = made->executor.misfit(made->taken_of(given));
     user_check(misfit.empty(), ErrorKind::InvalidArgument, "{}", misfit);
     if (entries.size() == kMostPrograms) entries.erase(entries.begin());
     entries.push_back(made);
@@ -154,15 +154,15 @@ const std::vector<Port>& GraphModel::inputs() const { return parts_->inputs; }
 const std::vector<std::string>& GraphModel::outputs() const { return parts_->outputs; }
 
 std::vector<Tensor> GraphModel::run(const std::vector<Tensor>& inputs) const {
-  const std::optional<Entry> entry = parts_->entry(inputs);
-  return entry ? entry->executor->run(entry->taken_of(inputs)) : parts_->steps(inputs);
+  const SharedEntry entry = parts_->entry(inputs);
+  return entry ? entry->executor.run(entry->taken_of(inputs)) : parts_->steps(inputs);
 }
 
 Program GraphModel::program(const std::vector<Tensor>& inputs) const {
-  const std::optional<Entry> entry = parts_->entry(inputs);
+  const SharedEntry entry = parts_->entry(inputs);
   user_check(entry, ErrorKind::Unsupported,
              "the model runs step by step, as no program can be made of it: {}", parts_->obstacle);
-  return entry->executor->program();
+  return entry->executor.program();
 }
 
 void refuse_unknown(const std::vector<std::string>& unknown, std::string_view kind) {

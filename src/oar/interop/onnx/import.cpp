@@ -95,9 +95,12 @@ class Importer {
     }
     for (size_t i = 0; i < sizes.size(); ++i) {
       const bool seen = example.defined() && static_cast<size_t>(example.rank()) == sizes.size();
-      spec.shape.push_back(sizes[i].value >= 0 ? Dim(sizes[i].value)
-                                               : open_size(sizes[i], port, i,
-                                                           seen ? example.dims()[i].value() : -1));
+      const int64_t size = seen ? example.dims()[i].value() : -1;
+      if (expected_.fixed_sizes && seen)
+        spec.shape.push_back(Dim(size));
+      else
+        spec.shape.push_back(sizes[i].value >= 0 ? Dim(sizes[i].value)
+                                                 : open_size(sizes[i], port, i, size));
     }
     const Capture::Scope scope(capture_);
     define(port.name, Item(capture_.input(spec)));

@@ -25,6 +25,7 @@ struct Imported {
 struct Expected {
   NamedTensors examples;  // inputs like those of the runs to come
   NamedTensors constant;  // inputs that decide on shapes: constants of the program
+  bool fixed_sizes = false;  // open sizes become those of the examples
 };
 
 // Sizes that the file leaves open stay open; a name that it gives to several is one size. `folder` holds external data.

@@ -34,21 +34,34 @@ Ports ports_of(const Graph& graph) {
   return ports;
 }
 
+// Inputs that could be a shape, axes or a choice between branches.
+std::map<size_t, Tensor> small_inputs(const std::vector<Tensor>& given) {
+  std::map<size_t, Tensor> found;
+  for (size_t i = 0; i < given.size(); ++i)
+    if (given[i].numel().value() <= kLargestShape && given[i].rank() <= 1) found[i] = given[i];
+  return found;
+}
+
+// With open sizes if that is possible. Else a shape may depend on the content of an input, or a branch does not fit the inputs, and
+// content or sizes say that it is not taken.
 interop::Imported import_like(const ModelFile& file, const std::vector<interop::Port>& inputs,
                               const std::vector<Tensor>& given) {
   Expected expected;
   for (size_t i = 0; i < inputs.size(); ++i) expected.examples[inputs[i].name] = given[i];
+  std::map<size_t, Tensor> constant = small_inputs(given);
   try {
     return import_parsed(file, expected).program;
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::Unsupported) throw;
+  } catch (const Error&) {
+    for (const auto& [place, tensor] : constant) expected.constant[inputs[place].name] = tensor;
   }
-  // A shape may depend on the content of an input.
-  std::map<size_t, Tensor> constant;
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (given[i].numel().value() <= kLargestShape && given[i].rank() <= 1)
-      constant[i] = expected.constant[inputs[i].name] = given[i];
-  interop::Imported imported = import_parsed(file, expected).program;
+  interop::Imported imported = [&] {
+    try {
+      return import_parsed(file, expected).program;
+    } catch (const Error&) {
+      expected.fixed_sizes = true;
+      return import_parsed(file, expected).program;
+    }
+  }();
   imported.constant = std::move(constant);
   return imported;
 }
