@@ -38,6 +38,11 @@ def differs(reference, got, check, tol, low_precision):
         x, y = x[finite], y[finite]
         if x.size == 0:
             continue
+        if check == "alike":
+            likeness = float(np.corrcoef(x, y)[0, 1])
+            if likeness < 0.99:
+                return f"{label}its correlation is {likeness:.3f}, expected at least 0.99"
+            continue
         error, scale = np.abs(x - y), np.abs(x).max()
         bad = error > tol * np.abs(x) + (0.3 if low_precision else 0.1) * tol * scale + 1e-12
         if bad.sum() > (0.01 * x.size if low_precision else 0):

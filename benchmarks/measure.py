@@ -114,7 +114,7 @@ class Run:
                 parameters[role] = answer["parameters"]
             cells[role] = {}
             live.append(w)
-        tol, check = (row["spec"]["tol"], row["spec"]["check"]) if not model else (1e-3, "close")
+        tol, check = (row["spec"]["tol"], row["spec"]["check"]) if not model else (1e-3, row.get("check", "close"))
         wrong = find_wrong(samples, check, tol, row["dtype"] != "float32")
         if len({p for p in parameters.values()}) > 1:
             wrong.setdefault("oar", f"parameter counts differ: {parameters}")

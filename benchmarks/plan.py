@@ -42,7 +42,7 @@ def plan(options):
                     for name, (batches, heavy) in deploy.cases().items():
                         for batch in () if options.quick and heavy else batches:
                             add(suite=suite, case=name, family="deploy", size=f"b{batch}", what="", dtype=dtype, threads=threads,
-                                mode="eager", batch=batch)
+                                mode="eager", batch=batch, check=deploy.FILES.get(name, {}).get("check", "close"))
                 elif suite in ("train", "infer"):
                     for m in models.MODELS.values():
                         if options.quick and m["heavy"]:
