@@ -148,6 +148,14 @@ def test_lstm(tmp_path):
 def test_quantised_product(tmp_path):
     a, b = np.uint8([[1, 200], [3, 4]]), np.int8([[-5, 6], [7, -8]])
     one("MatMulInteger", [a, b], a.astype("int32") @ b.astype("int32"), tmp_path)
+    # Long sums of the largest products are exact.
+    r = np.random.default_rng(0)
+    for terms in (0, 256, 257, 1500):
+        a = r.choice(np.uint8([0, 1, 254, 255]), (2, 3, terms))
+        b, zero = r.choice(np.int8([-128, -127, 126, 127]), (terms, 4)), np.int8([-128, 0, 127, 1])
+        one("MatMulInteger", [a, b], a.astype("int32") @ b.astype("int32"), tmp_path)
+        wanted = (a.astype("int32") - 255) @ (b.astype("int32") - zero)
+        one("MatMulInteger", [a, b, np.uint8(255), zero], wanted, tmp_path)
 
 
 def test_tensors_of_onnx_files():
