@@ -34,11 +34,11 @@ class Runnable(Protocol):
 
 
 class _Program:
-    """A program of Oar."""
+    """A program of Oar. What depends on its weights alone is computed once, unless passes are off."""
 
-    def __init__(self, program: BoundProgram) -> None:
+    def __init__(self, program: BoundProgram, with_passes: bool) -> None:
         self.inputs, self.outputs = program.feeds, program.outputs
-        self._native = program.native
+        self._native = program.native.optimised(True) if with_passes else program.native
         parts = dict(zip(program.inputs, _C.saved_parts(program.native)["inputs"]))
         self._ports = [(name, kind, list(shape)) for name, (kind, shape) in parts.items()]
         # The places of the program's inputs among ours; one that no output depends on is not an input of the program.
@@ -98,7 +98,7 @@ def load_runnable(config: Config) -> Runnable:
         config: names the files, or holds their content.
     """
     source = _source(config)
-    plain = _Program(source) if isinstance(source, BoundProgram) else _Foreign(source)
+    plain = _Program(source, config.ir_optim()) if isinstance(source, BoundProgram) else _Foreign(source)
     if config._low_precision is None:
         return plain
     return _Low(plain, LowPrecision(source, config._low_precision, config._low_ops))

@@ -7,6 +7,7 @@
 #include "oar/base/error.h"
 #include "oar/base/string_util.h"
 #include "oar/compiler/executor.h"
+#include "oar/compiler/passes/pass.h"
 #include "oar/ops/gen/compare.h"
 
 namespace oar::interop {
@@ -77,10 +78,11 @@ void check_input(const Port& port, const Tensor& given) {
              port.name, given.rank(), port.shape ? join(*port.shape, ", ") : "");
 }
 
-// A program that is ready to run, and what it takes of the model's inputs.
+// A program that is ready to run, and what it takes of the model's inputs. Nobody changes the weights of a model, so what depends
+// on them alone is computed now.
 struct Entry {
   explicit Entry(Imported imported, size_t inputs)
-      : executor(std::move(imported.program)), constant(std::move(imported.constant)) {
+      : executor(for_inference(imported.program)), constant(std::move(imported.constant)) {
     for (size_t place = 0; place < inputs; ++place)
       if (!constant.contains(place)) places.push_back(place);
   }
@@ -162,7 +164,7 @@ Program GraphModel::program(const std::vector<Tensor>& inputs) const {
   const SharedEntry entry = parts_->entry(inputs);
   user_check(entry, ErrorKind::Unsupported,
              "the model runs step by step, as no program can be made of it: {}", parts_->obstacle);
-  return entry->executor.program();
+  return parts_->import(inputs).program;
 }
 
 void refuse_unknown(const std::vector<std::string>& unknown, std::string_view kind) {
