@@ -18,6 +18,7 @@ import collections
 import json
 import os
 import pathlib
+import select
 import subprocess
 import sys
 import threading
@@ -26,8 +27,8 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "python")]
 
-_BATCH = 4000  # calls of one process
-_ASKED = 64  # calls that a peer answers at once
+_BATCH = 20_000  # calls of one process
+_ASKED = 128  # calls that a peer answers at once, while the next ones are made
 _SECONDS = 300.0  # a process that writes nothing for this long hangs
 
 
@@ -59,18 +60,23 @@ class Worker:
                         and "program" not in r.schema and not r.writes_aside
                         and (not options.op or r.name in options.op)]
         self.peers: dict = {}
+        self.asked: dict[str, list] = {}  # peer -> the calls that it has to answer
 
     def run(self) -> None:
-        waiting = []
+        """PyTorch answers for some calls while the next ones are made."""
+        made, sent = [], []
         for number in range(self.options.seed, self.options.seed + self.options.count):
             judged = self.one(number)
             if judged is None:
                 continue
-            waiting.append(judged)
-            if len(waiting) == _ASKED:
-                self.conclude(waiting)
-                waiting = []
-        self.conclude(waiting)
+            made.append(judged)
+            if len(made) == _ASKED:
+                self.conclude(sent)
+                self.send_to_torch(made)
+                made, sent = [], made
+        self.conclude(sent)
+        self.send_to_torch(made)
+        self.conclude(made)
         for peer in self.peers.values():
             peer.close()
 
@@ -90,12 +96,13 @@ class Worker:
         judged.by_numpy()
         return judged
 
-    def conclude(self, waiting: list) -> None:
+    def conclude(self, sent: list) -> None:
+        """Judges calls that were sent to PyTorch."""
         from values.known import reason
 
-        self.by_torch(waiting)
-        self.by_paddle([j for j in waiting if j.fault() or j.unsettled])
-        for judged in waiting:
+        self.receive("torch", "PyTorch")
+        self.by_paddle([j for j in sent if j.fault() or j.unsettled])
+        for judged in sent:
             fault = judged.fault()
             known = reason(judged, fault) if fault else None
             line = {"number": judged.call.number, "op": judged.call.record.name, "compared": judged.compared,
@@ -118,12 +125,12 @@ class Worker:
             self.peers[name] = process.Peer(os.environ[variable], name)
         return self.peers.get(name)
 
-    def by_torch(self, waiting: list) -> None:
+    def send_to_torch(self, made: list) -> None:
         from peers.torch_table import TORCH
 
         # In-place ops have the expression of their functional twin.
-        pairs = [(j, TORCH.get(j.call.record.inplace_of or j.call.record.name)) for j in waiting]
-        self.ask("OAR_TORCH", "torch", "PyTorch", [(j, e) for j, e in pairs if e])
+        pairs = [(j, TORCH.get(j.call.record.inplace_of or j.call.record.name)) for j in made]
+        self.send("OAR_TORCH", "torch", [(j, e) for j, e in pairs if e])
 
     def by_paddle(self, waiting: list) -> None:
         from peers.paddle_calls import expression
@@ -144,13 +151,22 @@ class Worker:
                  lambda judged: judged.as_float32())
 
     def ask(self, variable: str, name: str, title: str, pairs: list, arguments=lambda judged: judged.args) -> None:
+        self.send(variable, name, pairs, arguments)
+        self.receive(name, title)
+
+    def send(self, variable: str, name: str, pairs: list, arguments=lambda judged: judged.args) -> None:
         from peers.process import Call
 
-        peer = self.peer(variable, name)
-        if peer is None or not pairs:
+        peer = self.peer(variable, name) if pairs else None
+        if peer:
+            peer.send([Call(e, dict(zip(j.call.record.parameters, arguments(j)))) for j, e in pairs])
+            self.asked[name] = [j for j, _ in pairs]
+
+    def receive(self, name: str, title: str) -> None:
+        asked = self.asked.pop(name, [])
+        if not asked:
             return
-        calls = [Call(e, dict(zip(j.call.record.parameters, arguments(j)))) for j, e in pairs]
-        for (judged, _), answer in zip(pairs, peer.ask(calls)):
+        for judged, answer in zip(asked, self.peers[name].receive()):
             if answer.missing or (answer.values and all(v is None for v in answer.values)):
                 continue
             if answer.error:
@@ -161,6 +177,18 @@ class Worker:
 
 def say(**line) -> None:
     print(json.dumps(line), flush=True)
+
+
+def lines_of(process: subprocess.Popen):
+    """What a process writes. One that is silent for long is ended."""
+    rest = b""
+    while select.select([process.stdout], [], [], _SECONDS)[0]:
+        found = os.read(process.stdout.fileno(), 1 << 16)
+        if not found:
+            return
+        *whole, rest = (rest + found).split(b"\n")
+        yield from whole
+    process.kill()
 
 
 # all of them -------------------------------------------------------------------------------------------
@@ -207,17 +235,13 @@ class Run:
         command = [sys.executable, __file__, "--worker", "--seed", str(first), "--count", str(count)]
         command += [word for name in self.options.op for word in ("--op", name)]
         command += ["--show"] if self.options.show else []
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        return subprocess.Popen(command, stdout=subprocess.PIPE)
 
     def _read(self, first: int, count: int) -> None:
         """Reads a worker to its end. After one that dies, another continues with the next call."""
         process = self._process(first, count)
-        current, op, timer = first, "?", None
-        for text in process.stdout:
-            if timer is not None:
-                timer.cancel()
-            timer = threading.Timer(_SECONDS, process.kill)
-            timer.start()
+        current, op = first, "?"
+        for text in lines_of(process):
             line = json.loads(text)
             if "begins" in line:
                 current, op = line["begins"], line["op"]
@@ -229,8 +253,6 @@ class Run:
             if self.over():
                 process.kill()
                 break
-        if timer is not None:
-            timer.cancel()
         if process.wait() != 0 and not self.over():
             with self.lock:
                 self._report(op, current, f"the process ended with {process.returncode}", "")

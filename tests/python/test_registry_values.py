@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import oar
-from registry.compare import SMALLEST, TOLERANCE, check_close, expected_dtype, reference, values
+from registry.compare import SMALLEST, TOLERANCE, check_close, expected_dtypes, reference, values
 from registry.records import BY_NAME, RECORDS, SAMPLED, Trait, category, describe, each
 from registry.tally import Tally
 
@@ -47,7 +47,7 @@ def test_values(record):
                 continue
             with tally.sample(what):
                 wanted = reference(record, args)
-                dtypes = [expected_dtype(record, args, dtype, i) for i in range(len(wanted))]
+                dtypes = expected_dtypes(record, args, dtype)
                 results = record.call(args)
                 assert len(results) == len(wanted), f"{what}: {len(results)} results, expected {len(wanted)}"
                 for i, (result, want) in enumerate(zip(results, wanted)):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
+import bisect
+import functools
+import itertools
 import zlib
 from dataclasses import dataclass
 
@@ -104,11 +106,23 @@ def _shown(value) -> str:
     return f"[{', '.join(_shown(v) for v in value)}]" if isinstance(value, (list, tuple)) else repr(value)
 
 
+# choices: the generator's own `choice` makes an array of what it chooses from, which takes longer than the rest of a call
+
+
+def _one_of(rng, found):
+    return found[rng.integers(len(found))]
+
+
+def _weighted(rng, found, upto: list[float]):
+    """One of them; `upto` adds up their weights."""
+    return found[bisect.bisect(upto, rng.random() * upto[-1])]
+
+
 # shapes ------------------------------------------------------------------------------------------
 
 
 def _size(rng) -> int:
-    return int(rng.choice(SIZES))
+    return _one_of(rng, SIZES)
 
 
 def _fits(shape, most: int) -> bool:
@@ -117,7 +131,7 @@ def _fits(shape, most: int) -> bool:
 
 def random_shape(rng, most: int) -> list[int]:
     shape: list[int] = []
-    for _ in range(rng.choice([0, 1, 1, 2, 2, 3, 3, 4, 5])):
+    for _ in range(_one_of(rng, [0, 1, 1, 2, 2, 3, 3, 4, 5])):
         size = _size(rng)
         if _fits([*shape, size], most):
             shape.append(size)
@@ -167,10 +181,10 @@ def _random_floats(rng, shape, low: float, high: float, manner: str) -> np.ndarr
     if manner == "special":
         plain = rng.standard_normal(shape) * 3
         odd = rng.choice(SPECIAL, shape)
-        return np.where(rng.random(shape) < rng.choice([0.05, 0.3, 0.9]), odd, plain)
+        return np.where(rng.random(shape) < _one_of(rng, [0.05, 0.3, 0.9]), odd, plain)
     if low >= 0 or high <= 1:  # the sample keeps to a domain
         return rng.uniform(low, high, shape) if high > low else np.full(shape, low, np.float64)
-    return rng.standard_normal(shape) * rng.choice([0.5, 1.0, 3.0])
+    return rng.standard_normal(shape) * _one_of(rng, [0.5, 1.0, 3.0])
 
 
 def _random_integers(rng, shape, dtype: str, low: int, high: int, manner: str) -> np.ndarray:
@@ -203,7 +217,7 @@ def _refilled(rng, part: Part, shape, dtype: str, manner: str) -> np.ndarray:
     finite = old[np.isfinite(old)] if old.dtype.kind in "fc" else old
     low, high = (finite.real.min(), finite.real.max()) if finite.size else (-1, 1)
     if dtype == "bool":
-        return rng.random(shape) < rng.choice([0.1, 0.5, 0.9])
+        return rng.random(shape) < _one_of(rng, [0.1, 0.5, 0.9])
     if dtype in INTS:
         return _random_integers(rng, shape, dtype, int(low), int(high), manner)
     found = _random_floats(rng, shape, float(low), float(high), manner)
@@ -219,7 +233,7 @@ def _random_matrices(rng, shape, dtype: str, hermitian: bool) -> np.ndarray:
     found = rng.standard_normal(shape)
     if "complex" in dtype:
         found = found + 1j * rng.standard_normal(shape)
-    found = found / max(shape[-1], 1) ** 0.5 + 2 * np.eye(*shape[-2:]) * rng.choice([0.5, 1.0, 2.0])
+    found = found / max(shape[-1], 1) ** 0.5 + 2 * np.eye(*shape[-2:]) * _one_of(rng, [0.5, 1.0, 2.0])
     return found @ np.conj(np.swapaxes(found, -1, -2)) if hermitian and shape[-1] == shape[-2] else found
 
 
@@ -228,7 +242,7 @@ def _other_indices(rng, part: Part, shape) -> np.ndarray:
     old = part.numbers
     choice = rng.random()
     if old.dtype.kind == "b":
-        return rng.random(shape) < rng.choice([0.0, 0.2, 0.5, 0.8, 1.0]) if choice < 0.7 else _resized(old, shape)
+        return rng.random(shape) < _one_of(rng, [0.0, 0.2, 0.5, 0.8, 1.0]) if choice < 0.7 else _resized(old, shape)
     if old.dtype.kind in "fc" or not old.size or choice < 0.4:
         return _resized(old, shape)
     low, high = int(old.min()), int(old.max())
@@ -247,9 +261,9 @@ def _other_number(rng, name: str, value, rank: int):
     if isinstance(value, int):
         if "ax" in name or name == "dim":
             return int(rng.integers(-rank - 1, rank + 1))
-        return int(rng.choice([value - 1, value + 1, 0, 1, 2, -1, 2 * value, value + 3]))
+        return _one_of(rng, [value - 1, value + 1, 0, 1, 2, -1, 2 * value, value + 3])
     if isinstance(value, float):
-        return float(rng.choice([*FLOATS, value * 2, value / 3, -value]))
+        return _one_of(rng, [*FLOATS, value * 2, value / 3, -value])
     return value
 
 
@@ -294,10 +308,14 @@ def _parts(record: Record, number: int, args: list, dtype: str) -> list[Part]:
     return parts
 
 
-def _choose_dtype(rng, record: Record) -> str:
+@functools.cache
+def _dtypes(record: Record) -> tuple:
     allowed = record.allowed()
-    weights = np.array([WEIGHTS.get(d, 1) for d in allowed], float)
-    return str(rng.choice(allowed, p=weights / weights.sum()))
+    return allowed, list(itertools.accumulate(WEIGHTS.get(d, 1) for d in allowed))
+
+
+def _choose_dtype(rng, record: Record) -> str:
+    return _weighted(rng, *_dtypes(record))
 
 
 def _filled(args: list, tensors: list) -> list:
@@ -323,13 +341,13 @@ def make(record: Record, number: int) -> FuzzCall:
     elif rng.random() < 0.6:
         shapes, args = _renamed(rng, shapes, args, record.types, most)
     args = _with_other_attributes(rng, record, args, samples, max((len(s) for s in shapes), default=0))
-    manner = str(rng.choice(["domain", "ties", "wild", "special"], p=[0.55, 0.12, 0.13, 0.2]))
+    manner = _weighted(rng, ["domain", "ties", "wild", "special"], [0.55, 0.67, 0.8, 1.0])
     mixed = record.has(Trait.PROMOTE) and len(parts) > 1 and rng.random() < 0.12
     tensors = []
     for part, shape in zip(parts, shapes):
         own = _choose_dtype(rng, record) if mixed and part.free else part.dtype
         numbers = _refilled(rng, part, shape, own, manner)
-        layout = str(rng.choice(list(LAYOUTS), p=[0.7, 0.1, 0.1, 0.1])) if numbers.size < 50_000 else "plain"
+        layout = _weighted(rng, list(LAYOUTS), [0.7, 0.8, 0.9, 1.0]) if numbers.size < 50_000 else "plain"
         tensors.append(Part(numbers, own, part.free, part.kept, part.matrix, layout).tensor())
     return FuzzCall(record, number, dtype, _filled(args, tensors), manner == "special", mixed, manner == "wild")
 
@@ -337,9 +355,8 @@ def make(record: Record, number: int) -> FuzzCall:
 def _with_other_attributes(rng, record: Record, args: list, samples: list, rank: int) -> list:
     if rng.random() < 0.4:
         return args
-    names = list(inspect.signature(record.function).parameters)
     found = list(args)
-    for i, (name, kind, value) in enumerate(zip(names, record.types, args)):
+    for i, (name, kind, value) in enumerate(zip(record.parameters, record.types, args)):
         if not kind.startswith(("Tensor", "dtype")) and rng.random() < 0.4:
             found[i] = _other_attribute(rng, name, value, [s[i] for s in samples], rank)
     return found

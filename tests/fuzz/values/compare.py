@@ -15,13 +15,14 @@ that of the reference, the dtype that of the NumPy expression in the dtype of th
 
 from __future__ import annotations
 
+import functools
 import signal
 from contextlib import contextmanager
 
 import numpy as np
 
 import oar
-from registry.compare import SMALLEST, TOLERANCE, expected_dtype, reference, values, wide
+from registry.compare import SMALLEST, TOLERANCE, expected_dtypes, reference, values, wide
 from registry.records import BY_NAME, replaced, tensors_of
 
 from .calls import FuzzCall
@@ -168,16 +169,18 @@ class Judged:
 
     # the verdict ------------------------------------------------------------------------------------
 
+    @functools.cached_property
     def dtype_fault(self) -> str | None:
         """The dtype that the NumPy expression has in the dtype of the call, for operands of one dtype."""
         record = self.call.record
         if self.call.mixed or record.numpy is None or record.written is not None or self.says.get("NumPy") != "agrees":
             return None
-        for i, found in enumerate(self.dtypes):
-            try:
-                wanted = expected_dtype(record, self.args, self.call.dtype, i)
-            except Exception:  # noqa: BLE001
-                return None
+        try:
+            with limited():
+                expected = expected_dtypes(record, self.args, self.call.dtype)
+        except Exception:  # noqa: BLE001
+            return None
+        for i, (found, wanted) in enumerate(zip(self.dtypes, expected)):
             if found not in wanted:
                 return f"result {i} has dtype {found}, expected {' or '.join(wanted)}"
         return None
@@ -193,7 +196,7 @@ class Judged:
             return self._refusal()
         differing = [f"{who} {said}" for who, said in self.says.items() if said.startswith("differs")]
         if any(said == "agrees" for said in self.says.values()):
-            return self.dtype_fault()
+            return self.dtype_fault
         if self.unsettled or not differing or (self.wrong is not None and not any(w.any() for w in self.wrong)):
             return None
         return "; ".join(differing)

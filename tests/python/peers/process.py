@@ -1,8 +1,8 @@
-"""A peer in its own process and environment: calls go there and results come back as .npz files."""
+"""A peer in its own process and environment: calls go there and results come back as files."""
 
 from __future__ import annotations
 
-import json
+import functools
 import pathlib
 import select
 import subprocess
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import oar
+from peers import message
 
 PATIENCE = 8  # seconds for the calls of one op
 WORKER = pathlib.Path(__file__).with_name("worker.py")
@@ -41,63 +42,70 @@ class Answer:
     gradient_error: str | None = None
 
 
-class PeerDied(Exception):
-    """The peer's process ended in the middle of a call."""
-
-
 class Peer:
     """Starts the process; runs lists of calls."""
 
     def __init__(self, python: str, name: str):
         self.python, self.name = python, name
         self.folder = tempfile.TemporaryDirectory(prefix=f"oar-{name}-")
+        self.file = str(pathlib.Path(self.folder.name) / "calls")
+        self.sent: list[Call] = []
         self._start()
 
     def _start(self) -> None:
         self.process = subprocess.Popen([self.python, str(WORKER), self.name], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
-        self.version = self.process.stdout.readline().strip()
-        assert self.version, f"{self.python} did not start, or has no {self.name}"
+        self.__dict__.pop("version", None)
+
+    @functools.cached_property
+    def version(self) -> str:
+        """The first line that the process writes, when it is ready."""
+        found = self.process.stdout.readline().strip()
+        assert found, f"{self.python} did not start, or has no {self.name}"
+        return found
 
     def ask(self, calls: list[Call]) -> list[Answer]:
-        try:
-            return self._ask(calls)
-        except PeerDied as death:
-            self._start()
-            if len(calls) == 1:
-                return [Answer(missing=str(death))]
-        return [answer for call in calls for answer in self.ask([call])]
+        self.send(calls)
+        return self.receive()
 
-    def _ask(self, calls: list[Call]) -> list[Answer]:
+    def send(self, calls: list[Call]) -> None:
+        """Lets the process begin with calls, whose answers `receive` returns."""
         arrays: dict[str, np.ndarray] = {}
-        described = [_described(call, arrays) for call in calls]
-        name = str(pathlib.Path(self.folder.name) / "calls.npz")
-        np.savez(name, calls=json.dumps(described), **arrays)
-        reply = self._exchange(name)
-        with np.load(reply) as stored:
-            return [_answer(a, stored) for a in json.loads(str(stored["answers"]))]
-
-    def _exchange(self, line: str) -> str:
+        message.write(self.file, [_described(call, arrays) for call in calls], arrays)
+        self.sent = calls
         try:
-            self.process.stdin.write(line + "\n")
+            self.process.stdin.write(self.file + "\n")
             self.process.stdin.flush()
-            reply = self._line()
         except BrokenPipeError:
-            reply = ""
-        if not reply:
-            raise PeerDied(f"the process of {self.name} ended with status {self.process.wait()}")
-        return reply
+            pass  # it ended, which `receive` will see
 
-    def _line(self) -> str:
+    def receive(self) -> list[Answer]:
+        """The answers to the calls that were sent. After a call that ends the process, another one answers the rest."""
+        calls = self.sent
+        reply = self._reply()
+        if reply:
+            answers, arrays = message.read(reply)
+            return [_answer(a, arrays) for a in answers]
+        status = self.process.wait()
+        self._start()
+        if len(calls) == 1:
+            return [Answer(missing=f"the process of {self.name} ended with status {status}")]
+        half = len(calls) // 2
+        return self.ask(calls[:half]) + self.ask(calls[half:])
+
+    def _reply(self) -> str:
         """The next line of the process; one that does not come in time ends it."""
+        assert self.version
         ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
         if not ready:
             self.process.kill()
         return self.process.stdout.readline().strip()
 
     def close(self) -> None:
-        self.process.stdin.close()
+        self.process.kill()  # which is faster than to let it end
         self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
         self.folder.cleanup()
 
 

@@ -1,19 +1,19 @@
 """The other side of peers/process.py; runs in the peer's environment, which has no Oar: `worker.py torch`.
 
-One request per line: the name of an .npz file with arrays and a description of the calls. The answer is a line too: the
-name of an .npz file with, for each call, values and gradients, or an error. What differs from peer to peer is in
+One request per line: the name of a file (message.py) with arrays and a description of the calls. The answer is a line too:
+the name of a file with, for each call, values and gradients, or an error. What differs from peer to peer is in
 torch_side.py and paddle_side.py.
 """
 
 from __future__ import annotations
 
 import importlib
-import json
 import os
 import sys
 
 import numpy as np
 
+import message
 from evaluate import evaluate
 
 side = importlib.import_module(f"{sys.argv[1]}_side")
@@ -89,13 +89,11 @@ def main() -> None:
     print(side.VERSION, file=out, flush=True)
     for line in sys.stdin:
         name = line.strip()
-        with np.load(name) as stored:
-            arrays = {key: stored[key] for key in stored.files if key != "calls"}
-            calls = json.loads(str(stored["calls"]))
+        calls, arrays = message.read(name)
         found: dict[str, np.ndarray] = {}
         answers = [answer(Call(call, arrays), str(i), found) for i, call in enumerate(calls)]
-        np.savez(name + ".out.npz", answers=json.dumps(answers), **found)
-        print(name + ".out.npz", file=out, flush=True)
+        message.write(name + ".out", answers, found)
+        print(name + ".out", file=out, flush=True)
 
 
 if __name__ == "__main__":

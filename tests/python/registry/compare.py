@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import ml_dtypes  # noqa: F401  (teaches NumPy the name bfloat16)
@@ -37,6 +38,11 @@ def _attribute(value):
     return value.name if isinstance(value, oar.dtype) else value
 
 
+@functools.cache
+def _compiled(expression: str):
+    return compile(expression.strip(), "<numpy>", "eval")
+
+
 def reference(record: Record, args, convert=wide) -> list[np.ndarray]:
     """The record's NumPy expression on the arguments."""
     if record.has(Trait.FLOAT_MATH):
@@ -54,27 +60,30 @@ def reference(record: Record, args, convert=wide) -> list[np.ndarray]:
         else:
             names[name] = _attribute(a)
     with np.errstate(all="ignore"):
-        result = eval(record.numpy, {"np": np, "sp": sp, "math": math, **names})  # the record is ours
+        result = eval(_compiled(record.numpy), {"np": np, "sp": sp, "math": math, **names})  # the record is ours
     return [np.asarray(r) for r in (result if isinstance(result, (list, tuple)) else [result])]
 
 
-def expected_dtype(record: Record, args, dtype: str, number: int) -> tuple[str, ...]:
-    """The dtypes a result may have, by the reference run on the op's own dtype; at least one."""
+def expected_dtypes(record: Record, args, dtype: str) -> list[tuple[str, ...]]:
+    """The dtypes each result may have, by the reference run on the op's own dtype; at least one."""
     stated = [a.name for a in args if isinstance(a, oar.dtype)]
     narrow = dtype in ("float16", "bfloat16") and any(t.dtype.name == dtype for t in tensors_of(args))
     if narrow:  # NumPy has no bfloat16, SciPy no float16: use float32
         args = replaced(args, [oar._C.ops.cast(t, "float32") if t.dtype.name == dtype else t for t in tensors_of(args)])
-    found = reference(record, args, values)[number].dtype.name
-    if found in stated:
-        return (found,)
-    if found == "uint64":  # which we do not have
-        return ("int64",)
     given = dtype in ("float64", "complex128") or any(t.dtype.name == "float64" for t in tensors_of(args))
-    if found == "float64" and not given:  # NumPy widened; we do not
-        found = "float32"
-    if narrow and found == "float32":
-        return (dtype,) if number == 0 else (dtype, "float32")  # statistics of narrow floats may be kept wide
-    return (found,)
+
+    def expected(found: str, number: int) -> tuple[str, ...]:
+        if found in stated:
+            return (found,)
+        if found == "uint64":  # which we do not have
+            return ("int64",)
+        if found == "float64" and not given:  # NumPy widened; we do not
+            found = "float32"
+        if narrow and found == "float32":
+            return (dtype,) if number == 0 else (dtype, "float32")  # statistics of narrow floats may be kept wide
+        return (found,)
+
+    return [expected(result.dtype.name, i) for i, result in enumerate(reference(record, args, values))]
 
 
 def check_close(actual: np.ndarray, wanted: np.ndarray, tolerance: float, what: str, smallest: float = 0.0) -> int:
