@@ -152,3 +152,43 @@ def test_coefficients_that_are_infinite():
 def test_a_gradient_of_0_stays_0_in_the_slope_of_sigmoid(dtype):
     out, grad = oar.to_tensor([-1e30, 1e30, 0.25], dtype=dtype), oar.to_tensor([0.0, 0.0, 2.0], dtype=dtype)
     assert oar._C.ops.sigmoid_grad(out, grad).astype("float32").tolist() == [0, 0, 0.375]
+
+
+@pytest.mark.parametrize("dtype, scale", [("float32", 1e30), ("float32", 1e-30), ("float64", 1e300), ("float64", 1e-300),
+                                          ("complex64", 1e30), ("bfloat16", 2.0 ** 100)])
+def test_norms_whose_squares_leave_the_range(dtype, scale):
+    x = oar.to_tensor(np.array([[3.0, 0.0, -4.0], [0.0, 0.0, 0.0], [1.0, 2.0, 2.0]]) * scale, dtype=dtype)
+    for axis, wanted in ((1, [5.0, 0.0, 3.0]), (0, [10**0.5, 2.0, 20**0.5])):
+        found = oar.linalg.norm(x, 2.0, axis).astype("float64").numpy()
+        np.testing.assert_allclose(found / scale, wanted, rtol=4e-3 if dtype == "bfloat16" else 1e-6)
+
+
+def test_norms_keep_infinity_and_nan():
+    x = oar.to_tensor([[np.inf, 1.0], [np.nan, np.inf], [3.0, 4.0], [1e30, 0.0]])
+    np.testing.assert_array_equal(oar.linalg.norm(x, 2.0, 1).numpy(), np.array([np.inf, np.nan, 5.0, 1e30], "float32"))
+
+
+@pytest.mark.parametrize("numbers", [[0.0, 1000.0, -30000.0], [1e-4, -1e-4, 2e-4]])
+def test_deviations_of_float16_whose_variance_is_none(numbers):
+    x = np.array(numbers, "float16")
+    np.testing.assert_allclose(oar.std(oar.to_tensor(x)).numpy(), np.std(x.astype("float64"), ddof=1), rtol=1e-3)
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_cholesky_solutions_of_float16_round_once(upper):
+    rng = np.random.default_rng(0)
+    factor = (np.tril(rng.standard_normal((8, 8))) + 3 * np.eye(8)).astype("float16")
+    y = oar.to_tensor(factor.T.copy() if upper else factor)
+    right = (rng.standard_normal((8, 2)) * 1e4).astype("float16")
+    lower = factor.astype("float64")
+    np.testing.assert_allclose(oar.linalg.cholesky_solve(oar.to_tensor(right), y, upper).numpy(),
+                               np.linalg.solve(lower @ lower.T, right.astype("float64")), rtol=1e-3, atol=0.01)
+
+
+def test_gradient_of_ctc_for_large_scores():
+    """Of one path alone the gradient is exactly 1 per step, whatever its likelihood is."""
+    scores = oar.to_tensor(np.float32([[[-1376.2, 895.3, -9.9]], [[-96.98, -2342.3, 1245.8]], [[-980.15, 1463.0, 146.6]]]))
+    scores.stop_gradient = False
+    steps = [oar.to_tensor([n], dtype="int64") for n in (3, 3)]
+    found, = oar.grad(oar._C.ops.ctc(scores, oar.to_tensor([[1, 2, 1]], dtype="int64"), *steps).sum(), [scores])
+    np.testing.assert_array_equal(found.numpy()[:, 0], -np.eye(3, dtype="float32")[[1, 2, 1]])

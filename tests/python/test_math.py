@@ -84,6 +84,12 @@ def test_incomplete_gamma_everywhere():
 
 # ---- arithmetic at its edges
 
+def test_the_upper_incomplete_gamma_where_the_lower_one_is_nearly_1():
+    rng = np.random.default_rng(3)
+    a, x = 10 ** rng.uniform(-300, 0, 5000), 10 ** rng.uniform(-10, 0.5, 5000)
+    np.testing.assert_allclose(oar.gammaincc(oar.to_tensor(a), oar.to_tensor(x)).numpy(), sp.gammaincc(a, x), rtol=1e-11)
+
+
 def test_infinities_in_logaddexp_and_hypot():
     inf, nan = math.inf, math.nan
     x, y = np.array([inf, -inf, inf, nan, 800.0]), np.array([inf, -inf, -inf, 1.0, 800.0])

@@ -1,4 +1,7 @@
 // CTC by dynamic programming on logarithms: a row of states per step, one sequence after the other.
+#include <algorithm>
+#include <numeric>
+
 #include "oar/backend/cpu/loops/axis.h"
 #include "oar/backend/cpu/simd/logarithms.h"
 
@@ -188,6 +191,17 @@ void ctc(KernelCall& call) {
   });
 }
 
+// How likely each state of a step is, relative to the likeliest, and the sum over states. It stands for the likelihood, whose
+// logarithm is large and lacks digits.
+template <class C>
+C shares(const Alignment<C>& a, const C* ahead, const C* behind, const C* log, C* share) {
+  const int64_t width = a.row() - 4;
+  by_lanes(width, share, [=](int64_t s) { return ahead[s] + behind[s] - log[s]; });
+  const C most = *std::max_element(share, share + a.states());
+  by_lanes(width, share, [=](int64_t s) { return functions::weight_exp(share[s] - most); });
+  return std::accumulate(share, share + a.states(), C(0));
+}
+
 void ctc_grad(KernelCall& call) {
   visit<kFloats>(call.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -209,13 +223,11 @@ void ctc_grad(KernelCall& call) {
         to = Alignment<C>::at(back.data(), a.row(), t % 2);
         a.backward(t, from, to);
         const C *ahead = Alignment<C>::at(rows.data(), a.row(), t), *log = a.logs();
-        by_lanes(a.row() - 4, share.data(), [=](int64_t s) {
-          return functions::weight_exp(ahead[s] + to[s] - log[s] - ways);
-        });
+        const C whole = shares(a, ahead, to, log, share.data());
         for (int64_t s = 0; s < a.states(); ++s) total[a.class_of(s)] += share[s];
         T* line = out + t * stride + b * classes;
         for (int64_t s = 0; s < a.states(); ++s)
-          line[a.class_of(s)] = static_cast<T>(-grad[b] * total[a.class_of(s)]);
+          line[a.class_of(s)] = static_cast<T>(-grad[b] * (total[a.class_of(s)] / whole));
         for (int64_t s = 0; s < a.states(); ++s) total[a.class_of(s)] = 0;
       }
     });

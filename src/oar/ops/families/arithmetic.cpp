@@ -382,7 +382,7 @@ const OpDef heaviside_op = {
     .shard = "..., ... -> ...",
     .traits = kPair,
     .dtypes = "int float",
-    .numpy = "np.where(np.isnan(x), x, np.where(x == 0, y, x > 0)).astype(x.dtype)",
+    .numpy = "np.where(np.isnan(x), x, np.where(x == 0, y, x > 0)).astype(np.result_type(x, y))",
     .samples = [] { return samples::binary().add(fixed_values({-1, 0, 2}, {3}), t({3})); },
     .python = "oar Tensor",
 };

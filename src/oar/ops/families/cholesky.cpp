@@ -2,6 +2,7 @@
 #include "oar/ops/gen/cholesky.h"
 
 #include "oar/ops/core/registry.h"
+#include "oar/ops/families/count.h"
 #include "oar/ops/families/matrix_rules.h"
 #include "oar/ops/gen/matmul.h"
 #include "oar/ops/gen/solve.h"
@@ -72,9 +73,9 @@ const OpDef cholesky_solve_op = {
     },
     .decompose = [](const args::cholesky_solve& a) -> Made {
       const Shape batch = broadcast_shapes(batch_of(a.x), batch_of(a.y));
-      const Tensor factor = with_batch(a.y, batch), right = with_batch(a.x, batch);
+      const Tensor factor = with_batch(widened(a.y), batch), right = with_batch(widened(a.x), batch);
       const Tensor inner = triangular_solve_core(factor, right, a.upper, a.upper);
-      return triangular_solve_core(factor, inner, a.upper, !a.upper);
+      return narrowed(triangular_solve_core(factor, inner, a.upper, !a.upper), a.x.dtype());
     },
     .traits = Trait::Promote,
     .dtypes = "float complex",
@@ -104,9 +105,10 @@ const OpDef cholesky_inverse_op = {
     },
     .decompose = [](const args::cholesky_inverse& a) -> Made {
       // A^-1 = T^H T, where T is the inverse of the lower factor.
-      const Tensor identity = broadcast_to(identity_matrix(a.x.dim(-1), a.x.dtype()), a.x.shape());
-      const Tensor inverse = triangular_solve_core(a.x, identity, a.upper, a.upper);
-      return matmul(adjoint(inverse), inverse);
+      const Tensor factor = widened(a.x);
+      const Tensor identity = broadcast_to(identity_matrix(a.x.dim(-1), factor.dtype()), a.x.shape());
+      const Tensor inverse = triangular_solve_core(factor, identity, a.upper, a.upper);
+      return narrowed(matmul(adjoint(inverse), inverse), a.x.dtype());
     },
     .dtypes = "float complex",
     .amp = Amp::Full,

@@ -225,12 +225,13 @@ const OpDef strided_slice_op = {
     },
     .traits = Trait::Linear,
     .numpy =
-        "x[tuple(slice(starts[axes.index(i)], ends[axes.index(i)], strides[axes.index(i)]) if i in axes else "
-        "slice(None) for i in range(x.ndim))].copy()",
+        "(lambda on: x[tuple(slice(starts[on.index(i)], ends[on.index(i)], strides[on.index(i)]) if i in on "
+        "else slice(None) for i in range(x.ndim))].copy())([a % x.ndim for a in axes])",
     .samples =
         [] {
           return Samples()
               .add(t({4, 9}), IntVector{0, 1}, IntVector{0, 1}, IntVector{4, 8}, IntVector{2, 3})
+              .add(t({3, 7}), IntVector{-1}, IntVector{5}, IntVector{-8}, IntVector{-2})
               .add(t({3, 7}), IntVector{1}, IntVector{5}, IntVector{-8}, IntVector{-2})
               .add(t({3, 7}), IntVector{1}, IntVector{5}, IntVector{-1}, IntVector{-2})
               .add(t({7}), IntVector{0}, IntVector{-1}, IntVector{-6}, IntVector{-1});

@@ -85,7 +85,8 @@ const OpDef std_op = {
         "Tensor",
     .brief = "The standard deviation over axes: the square root of the variance.",
     .decompose = [](const args::std_& a) -> Made {
-      return sqrt(var(a.x, a.axis, a.unbiased, a.keepdim));
+      // The variance of 16-bit numbers leaves their range long before its root does.
+      return narrowed(sqrt(var(widened(a.x), a.axis, a.unbiased, a.keepdim)), a.x.dtype());
     },
     .traits = Trait::FloatMath,
     .dtypes = "float",

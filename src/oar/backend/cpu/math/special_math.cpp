@@ -114,6 +114,25 @@ double upper_fraction(double a, double x) {
   return gamma_density(a, x) * h;
 }
 
+// log(gamma(1 + a)), with all its digits near 0, too.
+double log_gamma_above_one(double a) {
+  if (std::abs(a) > 1e-3) return log_gamma(1 + a);
+  constexpr double kZeta2 = 1.6449340668482264, kZeta3 = 1.2020569031595942, kZeta4 = 1.0823232337111382;
+  return a * (-std::numbers::egamma + a * (kZeta2 / 2 - a * (kZeta3 / 3 - a * (kZeta4 / 4))));
+}
+
+// The upper part for x below 1 and a below 1/2, where the lower one may be nearly 1: of the first term of the lower series,
+// x^a / gamma(1 + a), only the distance from 1 is computed.
+double upper_series(double a, double x) {
+  double power = 1, sum = 0;
+  for (double k = 1; std::abs(power) > kEpsilon * 0.1 * std::abs(sum); ++k) {
+    power *= -x / k;
+    sum += power / (a + k);
+  }
+  const double first = a * std::log(x) - log_gamma_above_one(a);
+  return -std::expm1(first) - std::exp(first) * a * sum;
+}
+
 bool outside(double a, double x) { return !(a >= 0) || !(x >= 0); }
 bool use_series(double a, double x) { return x < a + 1 || x < 1; }
 
@@ -321,8 +340,8 @@ double gamma_upper(double a, double x) {
   if (x == 0 || a == kInfinity) return 1;
   if (x == kInfinity) return 0;
   if (is_large_and_near(a, x)) return upper_near(a, x);
-  // If the lower part is nearly 1, 1 minus it would have no digits left.
-  return x < 0.7 || x < a ? 1 - lower_series(a, x) : upper_fraction(a, x);
+  if (x >= 0.7 && x >= a) return upper_fraction(a, x);
+  return x < 0.7 && a < 0.5 ? upper_series(a, x) : 1 - lower_series(a, x);
 }
 
 namespace {
