@@ -14,7 +14,8 @@ import numpy as np
 import oar
 from peers import message
 
-PATIENCE = 8  # seconds for the calls of one op
+PATIENCE = 8  # seconds of processor time for the calls of one op, which a busy machine does not use up
+STUCK = 300  # seconds after which a process that uses none is ended
 WORKER = pathlib.Path(__file__).with_name("worker.py")
 
 
@@ -53,7 +54,7 @@ class Peer:
         self._start()
 
     def _start(self) -> None:
-        self.process = subprocess.Popen([self.python, str(WORKER), self.name], stdin=subprocess.PIPE,
+        self.process = subprocess.Popen([self.python, str(WORKER), self.name, str(PATIENCE)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
         self.__dict__.pop("version", None)
 
@@ -80,7 +81,7 @@ class Peer:
             pass  # it ended, which `receive` will see
 
     def receive(self) -> list[Answer]:
-        """The answers to the calls that were sent. After a call that ends the process, another one answers the rest."""
+        """The answers to the calls that were sent. If one of them ends the process, another process gets them one by one."""
         calls = self.sent
         reply = self._reply()
         if reply:
@@ -90,13 +91,12 @@ class Peer:
         self._start()
         if len(calls) == 1:
             return [Answer(missing=f"the process of {self.name} ended with status {status}")]
-        half = len(calls) // 2
-        return self.ask(calls[:half]) + self.ask(calls[half:])
+        return [answer for call in calls for answer in self.ask([call])]
 
     def _reply(self) -> str:
         """The next line of the process; one that does not come in time ends it."""
         assert self.version
-        ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
+        ready, _, _ = select.select([self.process.stdout], [], [], STUCK)
         if not ready:
             self.process.kill()
         return self.process.stdout.readline().strip()

@@ -1,14 +1,15 @@
-"""The other side of peers/process.py; runs in the peer's environment, which has no Oar: `worker.py torch`.
+"""The other side of peers/process.py; runs in the peer's environment, which has no Oar: `worker.py torch 8`.
 
 One request per line: the name of a file (message.py) with arrays and a description of the calls. The answer is a line too:
 the name of a file with, for each call, values and gradients, or an error. What differs from peer to peer is in
-torch_side.py and paddle_side.py.
+torch_side.py and paddle_side.py. A request that takes more than so many seconds of processor time ends the process.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 
 import numpy as np
@@ -89,10 +90,12 @@ def main() -> None:
     print(side.VERSION, file=out, flush=True)
     for line in sys.stdin:
         name = line.strip()
+        signal.setitimer(signal.ITIMER_PROF, float(sys.argv[2]))
         calls, arrays = message.read(name)
         found: dict[str, np.ndarray] = {}
         answers = [answer(Call(call, arrays), str(i), found) for i, call in enumerate(calls)]
         message.write(name + ".out", answers, found)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         print(name + ".out", file=out, flush=True)
 
 
