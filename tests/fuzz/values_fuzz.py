@@ -29,7 +29,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "python")]
 
 _BATCH = 20_000  # calls of one process
 _ASKED = 128  # calls that a peer answers at once, while the next ones are made
-_SECONDS = 300.0  # a process that writes nothing for this long hangs
+_SECONDS = 900.0  # a process that writes nothing for this long hangs
 
 
 def arguments() -> argparse.Namespace:
@@ -121,7 +121,7 @@ class Worker:
         if name not in self.peers and os.access(os.environ.get(variable, ""), os.X_OK):
             from peers import process
 
-            process.PATIENCE = 60  # for many calls, on a machine that may be busy
+            process.PATIENCE = 20  # for many calls
             self.peers[name] = process.Peer(os.environ[variable], name)
         return self.peers.get(name)
 
