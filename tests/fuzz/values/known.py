@@ -1,17 +1,16 @@
 """Which differences are meant: op -> [(where, why)]. `where` is an expression of the op's arguments, `dtype`, `special`
-(extreme numbers among the operands), `wild` (numbers of 1e4 and more), `results` (ours), `fault` (the text of the difference)
-and of what `reason` adds: what holds for all elements that differ."""
+(extreme numbers among the operands), `wild` (numbers of 1e4 and more), `results` (ours), `fault` (the text of the difference),
+the functions of conditions.py, and of what `reason` adds: what holds for all elements that differ."""
 
 from __future__ import annotations
 
-import re
+import inspect
 
 import numpy as np
 
-from registry.compare import values
 from registry.records import tensors_of
 
-from .compare import EPSILON
+from . import conditions
 
 Reasons = dict[str, list[tuple[str, str]]]
 
@@ -28,211 +27,13 @@ def _joined(*parts: Reasons) -> Reasons:
     return found
 
 
-def _is_sorted(a, strictly: bool = False) -> bool:
-    steps = np.diff(values(a).astype(np.float64), axis=-1)
-    return bool(np.all(steps > 0 if strictly else steps >= 0))
-
-
-def _is_spectrum(x, results: list, special: bool) -> bool:
-    """Whether the first result holds the eigenvalues of matrices that differ from x by rounding, and the second, if there is
-    one, unit vectors for them. Of a matrix with NaN or infinities there are none."""
-    if not results:
-        return False
-    matrix, found = values(x).astype(np.complex128), results[0].astype(np.complex128)
-    if not np.all(np.isfinite(matrix)):
-        return special
-    size = matrix.shape[-1]
-    room = 16 * size * EPSILON[x.dtype.name] * np.linalg.norm(matrix, axis=(-2, -1))[..., None]
-    # Each is an eigenvalue of a matrix near to x; together they have its trace, and its square has that of theirs.
-    shifted = matrix[..., None, :, :] - found[..., None, None] * np.eye(size)
-    if np.any(np.linalg.svd(shifted, compute_uv=False)[..., -1] > room):
-        return False
-    scale = np.linalg.norm(matrix, axis=(-2, -1))
-    for power, rest in ((matrix, found), (matrix @ matrix / np.maximum(scale, 1e-300)[..., None, None],
-                                          found ** 2 / np.maximum(scale, 1e-300)[..., None])):
-        if np.any(np.abs(np.trace(power, axis1=-2, axis2=-1) - rest.sum(-1)) > size * room[..., 0]):
-            return False
-    if len(results) == 1:
-        return True
-    vectors = results[1].astype(np.complex128)
-    rest = np.linalg.norm(matrix @ vectors - vectors * found[..., None, :], axis=-2)
-    return bool(np.all(rest <= room) and np.all(np.abs(np.linalg.norm(vectors, axis=-2) - 1) <= 16 * size * EPSILON[x.dtype.name]))
-
-
-def _is_svd(x, results: list) -> bool:
-    """Whether the factors are unitary and their product is x."""
-    matrix = values(x).astype(np.complex128)
-    u, s, vh = (r.astype(np.complex128) for r in results)
-    if not np.all(np.isfinite(matrix)):
-        return False
-    room = 1e-11 if x.dtype.name in ("float64", "complex128") else 1e-5
-    count = s.shape[-1]
-
-    def is_unit(columns) -> bool:
-        return bool(np.all(np.abs(np.conj(np.swapaxes(columns, -1, -2)) @ columns - np.eye(columns.shape[-1])) <= room))
-
-    rest = u[..., :count] * s[..., None, :] @ vh[..., :count, :] - matrix
-    return is_unit(u) and is_unit(np.swapaxes(vh, -1, -2)) and bool(np.all(np.abs(rest) <= room * np.abs(s).max(initial=0)))
-
-
-def _all_wrong(judged, holds) -> bool:
-    """Whether something holds for every element that no reference agrees with: holds(ours, the first reference's)."""
-    pairs = zip(judged.wrong or [], judged.results or [], judged.wanted)
-    return all(np.all(holds(ours[bad], w[bad])) for bad, ours, w in pairs if w is not None and bad.any())
-
-
-def _largest(arguments: list) -> float:
-    """The largest of all integers among the operands."""
-    found = [np.abs(t.numpy().astype(np.float64)).max(initial=0) for t in tensors_of(arguments) if "int" in t.dtype.name]
-    return max(found, default=0.0)
-
-
-def _reach(t) -> float:
-    """The largest finite number of a tensor, 0 of None."""
-    a = values(t) if t is not None else np.zeros(0)
-    return float(np.abs(a[np.isfinite(a)]).max(initial=0.0))
-
-
-def _largest_of(t) -> float:
-    """The largest number in which a tensor is computed: 16-bit floats as float32."""
-    return float(np.finfo("float64" if t.dtype.name in ("float64", "complex128") else "float32").max)
-
-
-def _is_finite(*tensors) -> bool:
-    return all(bool(np.isfinite(values(t)).all()) for t in tensors if t is not None)
-
-
-def _is_best_path(potentials, transitions, lengths, with_ends: bool, results: list) -> bool:
-    """Whether each path has the score that is claimed for it, which the reference says is the best one."""
-    p, t = values(potentials).astype(np.float64), values(transitions).astype(np.float64)
-    room = 1e-5 if potentials.dtype.name in ("float32", "float64") else 2e-2
-    for scores, path, length, claimed in zip(p, results[1], lengths.numpy(), results[0]):
-        tags = path[:length]
-        total = sum(scores[i, tag] for i, tag in enumerate(tags)) + sum(t[a, b] for a, b in zip(tags, tags[1:]))
-        if with_ends and length:
-            total += t[-1, tags[0]] + t[-2, tags[-1]]
-        if abs(total - claimed) > room * (1 + np.abs(p).max() + np.abs(t).max()) * max(length, 1):
-            return False
-    return True
-
-
-def _touches_pixels(boxes, output_size: list, scale: float) -> bool:
-    """Whether a bin of psroi_pool begins or ends where a pixel does, or a corner is half way between two, up to rounding."""
-    def near(a, to: float) -> bool:
-        distance = np.abs((a - to) - np.round(a - to))
-        return bool(np.any(distance <= 1e-5 * (1 + np.abs(a))))
-
-    corners = values(boxes).astype(np.float64)
-    starts, ends = np.floor(corners[:, :2] + 0.5) * scale, np.floor(corners[:, 2:] + 1.5) * scale
-    sizes = np.maximum(ends - starts, 0.1)[:, :, None] / np.array([*output_size, *output_size])[1::-1][:, None]
-    steps = np.arange(max(output_size) + 1)
-    return near(corners, 0.5) or near(starts[:, :, None] + sizes * steps, 0.0)
-
-
-def _total_is_below_scores(query, key, mask, lse, scale: float, causal: bool) -> bool:
-    """Whether a share of attention, exp(score - lse), is no float32, or an operand of it is not finite."""
-    q, k = values(query).astype(np.float64), values(key).astype(np.float64)
-    with np.errstate(all="ignore"):
-        scores = np.einsum("bqhd,bkhd->bhqk", q, np.repeat(k, q.shape[2] // k.shape[2], 2)) * scale
-        if mask is not None:
-            m = values(mask)
-            scores = np.where(m, scores, -np.inf) if m.dtype == bool else scores + m
-        if causal:
-            scores = np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, -np.inf)
-        exponents = scores - values(lse)[..., None]
-    return not _is_finite(query, key, lse) or bool(np.any(exponents > 80))
-
-
-def _overflows_on_the_way(x) -> bool:
-    """Whether the product of a tensor's large elements is no number of its dtype; the order then decides."""
-    a = np.abs(values(x).astype(np.complex128))
-    with np.errstate(all="ignore"):
-        large = np.log10(np.where((a > 1) & np.isfinite(a), a, 1)).sum()
-    return bool(large > np.log10(float(np.finfo(values(x).dtype).max))) or not _is_finite(x)
-
-
-def _are_beside(judged) -> bool:
-    """Whether what is wrong is a rounding error beside the gradients that a recurrent layer multiplies with its slopes: 1 - h * h
-    of a gate near 1 keeps none of its digits."""
-    _, weight, *_, grad_states, grad_cells, _, _ = judged.args
-    epsilon = EPSILON["float64" if grad_states.dtype.name == "float64" else "float32"]
-    room = 16 * epsilon * max(_reach(grad_states), _reach(grad_cells)) * max(_reach(weight), 1.0)
-    return _all_wrong(judged, lambda ours, w: np.abs(ours - w) <= room)
-
-
-def _loses_sizes(boxes, scale: float) -> bool:
-    """Whether a box's size is lost beside the half pixel that it is moved by."""
-    corners = np.abs(values(boxes).astype(np.float64)) * scale
-    return bool(np.any(np.abs(corners[:, 2:] - corners[:, :2]) < 1e-6))
-
-
-def _are_nowhere(judged) -> bool:
-    """Whether every point of a grid where the result differs is NaN, infinite or so far away that it has no half pixels. A
-    gradient by the grid may differ, too, where that of the point is NaN, infinite or a number whose sums overflow."""
-    if judged.wrong is None:
-        return False
-    wrong, grid = judged.wrong[0], judged.args[1]
-    if judged.call.record.name == "grid_sample":
-        points = wrong.any(1)
-        huge = np.zeros(points.shape, bool)
-    else:
-        grid, points = judged.args[2], wrong.any(-1)
-        huge = ~(np.abs(values(judged.args[0])) < 1e36).all(1)
-    far = ~(np.abs(values(grid).astype(np.float64)) < 1e6)
-    return bool(np.all((far.any(-1) | huge)[points]))
-
-
-def _is_conditioned(judged, matrix) -> bool:
-    """Whether the largest error is what operands that move by a rounding error can cause."""
-    x, ours, wanted = values(matrix), judged.results[0], judged.wanted[0]
-    if not np.isfinite(x).all() or not np.isfinite(wanted).all():
-        return False
-    error = np.abs(ours - wanted).max(initial=0) / max(np.abs(wanted).max(initial=0), 1e-30)
-    return bool(error <= 32 * np.max(np.linalg.cond(x), initial=0) * EPSILON[matrix.dtype.name])
-
-
-def _pixels(grid, shape, align_corners: bool) -> np.ndarray:
-    """The coordinates of a grid, counted in pixels of images of a shape."""
-    sizes = np.array(shape[2:][::-1])
-    place = values(grid).astype(np.float64) + 1
-    return place / 2 * (sizes - 1) if align_corners else (place * sizes - 1) / 2
-
-
-def _is_whole(a: np.ndarray) -> np.ndarray:
-    with np.errstate(all="ignore"):
-        return np.abs(a - np.round(a)) <= 1e-4 * (1 + np.abs(a))
-
-
-def _has_halves(grid, shape, align_corners: bool) -> bool:
-    """Whether a point is half way between two pixels."""
-    return bool(np.any(_is_whole(_pixels(grid, shape, align_corners) - 0.5)))
-
-
-def _are_on_edges(judged) -> bool:
-    """Whether every point of a grid whose gradient differs has a coordinate that is a whole number of pixels, up to rounding."""
-    _, x, grid, *_, align_corners = judged.args
-    if judged.wrong is None:
-        return False
-    whole = _is_whole(_pixels(grid, x.shape, align_corners))
-    return bool(np.all(whole.any(-1)[judged.wrong[0].any(-1)]))
-
-
-def _is_wrong_axis(fault: str) -> bool:
-    """Whether the error says that an axis is outside of [-rank, rank), and it is."""
-    found = re.search(r"ax[ei]s (-?\d+) does not fit a tensor of rank (\d+)", fault)
-    return found is not None and not -int(found[2]) <= int(found[1]) < int(found[2])
-
-
-_WORDS = {"np": np, "values": values, "is_sorted": _is_sorted, "largest": _largest, "is_spectrum": _is_spectrum, "is_svd": _is_svd, "reach": _reach,
-          "is_finite": _is_finite, "is_best_path": _is_best_path, "touches_pixels": _touches_pixels,
-          "is_wrong_axis": _is_wrong_axis, "has_halves": _has_halves, "total_is_below_scores": _total_is_below_scores,
-          "overflows_on_the_way": _overflows_on_the_way, "loses_sizes": _loses_sizes, "largest_of": _largest_of}
+# The functions of conditions.py, by their names.
+_WORDS = {name: found for name, found in vars(conditions).items() if inspect.isfunction(found)} | {"np": np}
 
 _CONVOLUTIONS = ("conv conv1d conv2d conv3d conv_fused conv_input_grad conv_weight_grad conv1d_transpose conv2d_transpose "
                  "conv3d_transpose")
 _NORMS = ("batch_norm_train batch_norm group_norm group_norm_rows instance_norm layer_norm layer_norm_rows "
           "batch_norm_train_grad group_norm_rows_grad layer_norm_rows_grad rms_norm")
-_HALF_OF_SINGLE = 1.8e19  # the root of the largest float32
 
 KNOWN = _joined(
     # what is promised for other operands only
@@ -377,16 +178,16 @@ KNOWN = _joined(
     _each("attention", "special and reach(query) * reach(key) > 1e37", "a score beyond the numbers that the search for the largest one starts with"),
     _each(f"mm adaptive_avg_pool adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d avg_pool1d avg_pool2d avg_pool3d {_CONVOLUTIONS}", "special and ours_overflows and max(reach(t) for t in tensors) > 1e36",
           "a partial sum that is no float32; which of them are depends on their order"),
-    _each("cosine_embedding_loss", f"special and max(reach(input1), reach(input2)) > {_HALF_OF_SINGLE}", "the square is no float32"),
+    _each("cosine_embedding_loss", "squares_overflow(input1, input2)", "the square is no float32"),
     _each("rule_outer rule_matmul sampled_matmul", "special and max(reach(t) for t in tensors) > 1e36", "a sum that is no float32"),
-    _each("softsign softsign_grad", f"'complex64' in dtype and reach(x) > {_HALF_OF_SINGLE}", "the square of the modulus is no float32"),
-    _each("std var var_mean", f"special and reach(x) > {_HALF_OF_SINGLE}", "the variance is no float32"),
-    _each(_NORMS, f"special and reach(x) > {_HALF_OF_SINGLE}", "the variance is no float32"),
+    _each("softsign softsign_grad", "'complex64' in dtype and squares_overflow(x)", "the square of the modulus is no float32"),
+    _each("std var var_mean", "ours_overflows and squares_overflow(x)", "the squares are no numbers of the dtype"),
+    _each(_NORMS, "squares_overflow(x)", "the same"),
     _each(_NORMS, "special and reach(weight) > 1e35", "the weight times the inverse deviation is no float32"),
     _each("fft_c2c fft_r2c fft_c2r", "special and reach(x) > 1e36", "the sum of a line is no float32"),
     _each("fft_c2c fft_r2c fft_c2r", "special and not is_finite(x) and neither_is_finite", "which part is infinite and which NaN"),
     _each("label_smooth", "special and reach(label) > 1e36", "the number of classes times a label is no float32"),
-    _each("euclidean_pairs", f"special and (max(reach(x), reach(y)) > {_HALF_OF_SINGLE} or not is_finite(x, y))",
+    _each("euclidean_pairs", "squares_overflow(x, y) or not is_finite(x, y)",
           "the squares are no float32; their sums are part of a product of matrices"),
     # PyTorch alone has a result there
     _each("max_pool1d max_pool2d max_pool3d", "ceil_mode and fault.startswith('PyTorch differs: shape')",
@@ -402,16 +203,16 @@ def reason(judged, fault: str) -> str | None:
              "wild": call.wild, "results": judged.results or [],
              "fault": fault, "arguments": judged.args, "tensors": tensors_of(judged.args),
              "wrong": judged.wrong, "mixed": call.mixed,
-             "are_close": _all_wrong(judged, lambda ours, w: np.isclose(ours, w, rtol=1e-5)),
-             "are_beside": call.record.name == "recurrent_grad" and _are_beside(judged),
-             "are_nowhere": call.record.name in ("grid_sample", "grid_sample_grad_grid") and _are_nowhere(judged),
-             "are_on_edges": call.record.name == "grid_sample_grad_grid" and _are_on_edges(judged),
-             "is_conditioned": lambda matrix: _is_conditioned(judged, matrix),
-             "reference_is_nan": _all_wrong(judged, lambda _, w: np.isnan(w)),
-             "reference_overflows": _all_wrong(judged, lambda _, w: ~np.isfinite(w)),
-             "ours_overflows": _all_wrong(judged, lambda ours, _: ~np.isfinite(ours)),
-             "ours_is_nan": _all_wrong(judged, lambda ours, _: np.isnan(ours)),
-             "neither_is_finite": _all_wrong(judged, lambda ours, w: ~np.isfinite(ours) & ~np.isfinite(w))}
+             "are_close": conditions.all_wrong(judged, lambda ours, w: np.isclose(ours, w, rtol=1e-5)),
+             "are_beside": call.record.name == "recurrent_grad" and conditions.are_beside(judged),
+             "are_nowhere": call.record.name in ("grid_sample", "grid_sample_grad_grid") and conditions.are_nowhere(judged),
+             "are_on_edges": call.record.name == "grid_sample_grad_grid" and conditions.are_on_edges(judged),
+             "is_conditioned": lambda matrix: conditions.is_conditioned(judged, matrix),
+             "reference_is_nan": conditions.all_wrong(judged, lambda _, w: np.isnan(w)),
+             "reference_overflows": conditions.all_wrong(judged, lambda _, w: ~np.isfinite(w)),
+             "ours_overflows": conditions.all_wrong(judged, lambda ours, _: ~np.isfinite(ours)),
+             "ours_is_nan": conditions.all_wrong(judged, lambda ours, _: np.isnan(ours)),
+             "neither_is_finite": conditions.all_wrong(judged, lambda ours, w: ~np.isfinite(ours) & ~np.isfinite(w))}
     for name in (call.record.inplace_of or call.record.name, "*"):
         for where, why in KNOWN.get(name, ()):
             if eval(where, names):  # the table is ours
