@@ -73,7 +73,8 @@ const OpDef cholesky_solve_op = {
     },
     .decompose = [](const args::cholesky_solve& a) -> Made {
       const Shape batch = broadcast_shapes(batch_of(a.x), batch_of(a.y));
-      const Tensor factor = with_batch(widened(a.y), batch), right = with_batch(widened(a.x), batch);
+      const Tensor factor = with_batch(widened(a.y), batch),
+                   right = with_batch(widened(a.x), batch);
       const Tensor inner = triangular_solve_core(factor, right, a.upper, a.upper);
       return narrowed(triangular_solve_core(factor, inner, a.upper, !a.upper), a.x.dtype());
     },
@@ -106,7 +107,8 @@ const OpDef cholesky_inverse_op = {
     .decompose = [](const args::cholesky_inverse& a) -> Made {
       // A^-1 = T^H T, where T is the inverse of the lower factor.
       const Tensor factor = widened(a.x);
-      const Tensor identity = broadcast_to(identity_matrix(a.x.dim(-1), factor.dtype()), a.x.shape());
+      const Tensor identity =
+          broadcast_to(identity_matrix(a.x.dim(-1), factor.dtype()), a.x.shape());
       const Tensor inverse = triangular_solve_core(factor, identity, a.upper, a.upper);
       return narrowed(matmul(adjoint(inverse), inverse), a.x.dtype());
     },

@@ -117,7 +117,8 @@ double upper_fraction(double a, double x) {
 // log(gamma(1 + a)), with all its digits near 0, too.
 double log_gamma_above_one(double a) {
   if (std::abs(a) > 1e-3) return log_gamma(1 + a);
-  constexpr double kZeta2 = 1.6449340668482264, kZeta3 = 1.2020569031595942, kZeta4 = 1.0823232337111382;
+  constexpr double kZeta2 = 1.6449340668482264, kZeta3 = 1.2020569031595942,
+                   kZeta4 = 1.0823232337111382;
   return a * (-std::numbers::egamma + a * (kZeta2 / 2 - a * (kZeta3 / 3 - a * (kZeta4 / 4))));
 }
 
