@@ -449,6 +449,22 @@ def test_import_loads_no_library():
 # ---- Threads -------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(300, 300), (257, 600), (600, 257)], ids=str)
+def test_lu_in_blocks(shape, dtype):
+    """Sizes that are factored by blocks of columns, and where the first pivot is zero."""
+    x = random(shape, dtype)
+    factors, pivots, info = linalg.lu(oar.to_tensor(x), get_infos=True)
+    wanted, rows = scipy.linalg.lu_factor(x)
+    np.testing.assert_array_equal(pivots.numpy() - 1, rows)
+    np.testing.assert_allclose(factors.numpy(), wanted, atol=np.abs(wanted).max() * (1e-4 if dtype == "float32" else 1e-12))
+    assert info.numpy().item() == 0
+    x[:, 200] = 0
+    factors, _, info = linalg.lu(oar.to_tensor(x), get_infos=True)
+    assert info.numpy().item() == 201
+    assert factors.numpy()[200, 200] == 0
+
+
 def test_threads():
     """A batch is shared by threads; the results are those of one thread, to the bit."""
     x = oar.to_tensor(definite((40, 24, 24), "float64"))
