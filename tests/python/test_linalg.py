@@ -152,6 +152,30 @@ def test_matrix_exp(n, scale, dtype):
     np.testing.assert_allclose(found / size, wanted / size, atol=3e-5 if dtype == "float32" else 1e-12)
 
 
+@pytest.mark.parametrize("dtype,accuracy", [("float32", 1e-6), ("float64", 1e-15)])
+@pytest.mark.parametrize("size", [0.0, 1e-5, 0.01, 0.1, 0.5, 1.0, 3.0, 9.0, 40.0])
+def test_matrix_exp_beside_formulas(size, dtype, accuracy):
+    """Sizes that need polynomials of every degree: a rotation, and a matrix whose powers do not grow as its norm does."""
+    rotation = oar.to_tensor(np.array([[0.0, -size], [size, 0.0]], dtype))
+    wanted = [[np.cos(size), -np.sin(size)], [np.sin(size), np.cos(size)]]
+    squarings = max(1.0, size)
+    np.testing.assert_allclose(linalg.matrix_exp(rotation).numpy(), wanted, rtol=0, atol=4 * squarings * accuracy)
+    far = 1e6
+    skew = linalg.matrix_exp(oar.to_tensor(np.array([[size, far], [0.0, -size]], dtype))).numpy()
+    slope = np.sinh(size) / size if size else 1.0
+    np.testing.assert_allclose(skew, [[np.exp(size), far * slope], [0.0, np.exp(-size)]],
+                               rtol=20 * squarings * accuracy, atol=accuracy * np.exp(size))
+
+
+def test_matrix_exp_of_large_numbers():
+    """Squares that would overflow."""
+    for dtype, large in (("float32", 1e30), ("float64", 1e250)):
+        found = linalg.matrix_exp(oar.to_tensor(np.array([[0.0, large], [0.0, 0.0]], dtype))).numpy()
+        np.testing.assert_array_equal(found, np.array([[1.0, large], [0.0, 1.0]], dtype))
+        found = linalg.matrix_exp(oar.to_tensor(np.array([[-large, 0.0], [0.0, -large]], dtype))).numpy()
+        np.testing.assert_array_equal(found, np.zeros((2, 2), dtype))
+
+
 def test_matrix_exp_of_a_number():
     assert linalg.matrix_exp(oar.to_tensor(2.0, dtype="float64")).item() == pytest.approx(np.exp(2.0), rel=1e-15)
 
@@ -423,6 +447,22 @@ def test_import_loads_no_library():
 
 
 # ---- Threads -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(300, 300), (257, 600), (600, 257)], ids=str)
+def test_lu_in_blocks(shape, dtype):
+    """Sizes that are factored by blocks of columns, and where the first pivot is zero."""
+    x = random(shape, dtype)
+    factors, pivots, info = linalg.lu(oar.to_tensor(x), get_infos=True)
+    wanted, rows = scipy.linalg.lu_factor(x)
+    np.testing.assert_array_equal(pivots.numpy() - 1, rows)
+    np.testing.assert_allclose(factors.numpy(), wanted, atol=np.abs(wanted).max() * (1e-4 if dtype == "float32" else 1e-12))
+    assert info.numpy().item() == 0
+    x[:, 200] = 0
+    factors, _, info = linalg.lu(oar.to_tensor(x), get_infos=True)
+    assert info.numpy().item() == 201
+    assert factors.numpy()[200, 200] == 0
 
 
 def test_threads():

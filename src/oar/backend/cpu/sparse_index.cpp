@@ -166,7 +166,10 @@ void sums_at(KernelCall& call) {
       std::fill(out.data() + begin, out.data() + end, T(0));
     });
     if (width == 1) {
-      for (int64_t k = 0; k < n; ++k) out.data()[places.data()[k]] += values.data()[k];
+      T* sums = out.data();
+      const T* each = values.data();
+      const int64_t* place_of = places.data();
+      for (int64_t k = 0; k < n; ++k) sums[place_of[k]] += each[k];
     } else {
       for (int64_t k = 0; k < n; ++k) {
         T* __restrict sum = out.data() + places.data()[k] * width;
@@ -180,40 +183,47 @@ void sums_at(KernelCall& call) {
 
 // The places that the numbers of a stretch have after it was merged with the same stretch of another sequence. A branch on which
 // number is less would be predicted wrong every other time, and without one each step waits for the one before: so four stretches
-// take turns.
+// take turns. As each takes the same number of steps, they share the count and stay in registers.
+struct Stretch {
+  int64_t i, x_end, j, y_end;
+  int64_t count = 0;
+};
+
 struct Merge {
   const int64_t *x, *y;
-  int64_t i, x_end, j, y_end;
   int64_t *x_places, *y_places;
-  int64_t count = 0;
 
-  bool has_both() const { return i < x_end && j < y_end; }
-  void step() {
+  void step(int64_t& i, int64_t& j, int64_t count) const {
     const int64_t a = x[i], b = y[j];
-    x_places[i] = y_places[j] = count++;  // the larger one's is written again
+    x_places[i] = count;
+    y_places[j] = count;  // the larger one's is written again
     i += a <= b;
     j += b <= a;
   }
-  void finish() {
-    while (has_both()) step();
-    while (i < x_end) x_places[i++] = count++;
-    while (j < y_end) y_places[j++] = count++;
+  void finish(Stretch& s) const {
+    while (s.i < s.x_end && s.j < s.y_end) step(s.i, s.j, s.count++);
+    while (s.i < s.x_end) x_places[s.i++] = s.count++;
+    while (s.j < s.y_end) y_places[s.j++] = s.count++;
   }
 };
 
 constexpr int64_t kTurns = 4, kMerged = 8192;  // numbers of a thread, at least
 
-void merge_in_turns(Merge* parts) {
-  Merge a = parts[0], b = parts[1], c = parts[2], d = parts[3];  // in registers
-  while (a.has_both() && b.has_both() && c.has_both() && d.has_both()) {
-    a.step();
-    b.step();
-    c.step();
-    d.step();
+void merge_in_turns(const Merge merge, Stretch* parts) {
+  int64_t i[kTurns], j[kTurns], count = 0;
+  for (int64_t t = 0; t < kTurns; ++t) i[t] = parts[t].i, j[t] = parts[t].j;
+  for (;;) {
+    int64_t steps = std::numeric_limits<int64_t>::max();  // that all have
+    for (int64_t t = 0; t < kTurns; ++t)
+      steps = std::min({steps, parts[t].x_end - i[t], parts[t].y_end - j[t]});
+    if (steps == 0) break;
+    for (const int64_t end = count + steps; count < end; ++count)
+#pragma GCC unroll 4
+      for (int64_t t = 0; t < kTurns; ++t) merge.step(i[t], j[t], count);
   }
-  for (Merge* part : {&a, &b, &c, &d}) {
-    part->finish();
-    *parts++ = *part;
+  for (int64_t t = 0; t < kTurns; ++t) {
+    parts[t].i = i[t], parts[t].j = j[t], parts[t].count = count;
+    merge.finish(parts[t]);
   }
 }
 
@@ -230,21 +240,23 @@ void merge_sorted(KernelCall& call) {
   int64_t *x_places = numbers_of(call.allocate(1, Ints(&n, 1))),
           *y_places = numbers_of(call.allocate(2, Ints(&m, 1)));
   const int64_t chunks = std::clamp<int64_t>(std::min(n, m) / kMerged, 1, num_threads());
-  std::vector<Merge> parts;
+  std::vector<Stretch> parts;
   for (int64_t part = 1, i = 0, j = 0; part <= chunks * kTurns; ++part) {
     const int64_t x_end = n * part / (chunks * kTurns);
     const int64_t y_end = x_end == n ? m : std::lower_bound(y + j, y + m, x[x_end]) - y;
-    parts.push_back({x, y, i, x_end, j, y_end, x_places, y_places});
+    parts.push_back({i, x_end, j, y_end});
     i = x_end;
     j = y_end;
   }
-  parallel_chunks(
-      chunks, [&](int64_t chunk) { merge_in_turns(&parts[static_cast<size_t>(chunk * kTurns)]); });
+  const Merge merge{x, y, x_places, y_places};
+  parallel_chunks(chunks, [&](int64_t chunk) {
+    merge_in_turns(merge, &parts[static_cast<size_t>(chunk * kTurns)]);
+  });
   int64_t count = 0;
-  for (const Merge& part : parts) count += part.count;
+  for (const Stretch& part : parts) count += part.count;
   int64_t* out = numbers_of(call.allocate(0, Ints(&count, 1)));
   int64_t before = 0, i = 0, j = 0;
-  for (const Merge& part : parts) {
+  for (const Stretch& part : parts) {
     put_merged(x, i, part.x_end, before, x_places, out);
     put_merged(y, j, part.y_end, before, y_places, out);
     i = part.x_end;

@@ -132,7 +132,7 @@ Dim row_count(const Tensor& t) {
 
 Tensor stack_rows(const std::vector<Tensor>& rows) {
   std::vector<Tensor> wide;
-  for (const Tensor& row : rows) wide.push_back(cast(row, DType::Int64));
+  for (const Tensor& row : rows) wide.push_back(as_dtype(row, DType::Int64));
   return stack(wide, 0);
 }
 
@@ -196,18 +196,22 @@ Tensor csr_at(const Tensor& rows, const Tensor& cols, const Tensor& values, Dims
     const Tensor first = slice_view(starts, SliceIndex().all().range(0, 1));
     crows = reshape(concat({zeros_like(first), ends - first}, 1), {shape[0] * (m + 1)});
   }
-  return make_csr(cast(crows, index_dtype), cast(cols, index_dtype), values, shape);
+  return make_csr(as_dtype(crows, index_dtype), cast(cols, index_dtype), values, shape);
 }
 
 Tensor at_positions(const Tensor& positions, const Tensor& values, Kind kind, Dims shape,
                     DType index_dtype) {
   if (kind == Kind::SparseCoo) {
     const Dims sizes = shape.first(shape.size() - static_cast<size_t>(values.rank() - 1));
-    return make_coo(cast(unravel_indices(positions, sizes), index_dtype), values, shape, true);
+    return make_coo(as_dtype(unravel_indices(positions, sizes), index_dtype), values, shape, true);
   }
   const Shape flat{product(shape.first(shape.size() - 1)), shape.back()};
   const Tensor indices = unravel_indices(positions, flat);
   return csr_at(row_of(indices, 0), row_of(indices, 1), values, shape, index_dtype);
+}
+
+Tensor as_dtype(const Tensor& indices, DType dtype) {
+  return indices.dtype() == dtype ? indices : cast(indices, dtype);
 }
 
 DType index_dtype(const Tensor& t) { return sparse(t).places[0].dtype(); }

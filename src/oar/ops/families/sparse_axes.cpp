@@ -33,8 +33,8 @@ Outputs transpose_form(const Op&, Args args) {
   if (a.x.kind() == Kind::SparseCsr && a.x.rank() == 2 && perm[0] == 1) {
     const std::vector<Tensor>& places = sparse(a.x).places;
     const Tensor order = key_order(places[1], Shape{a.x.dim(1)});
-    const Tensor rows = cast(expand_rows(places[0], places[1]), index_dtype(a.x));
-    const Tensor crows = cast(compress_rows(places[1], Shape{a.x.dim(1)}), index_dtype(a.x));
+    const Tensor rows = as_dtype(expand_rows(places[0], places[1]), index_dtype(a.x));
+    const Tensor crows = as_dtype(compress_rows(places[1], Shape{a.x.dim(1)}), index_dtype(a.x));
     return one(make_csr(crows, index_take(rows, {order}), index_take(sparse(a.x).values, {order}),
                         Shape{a.x.dim(1), a.x.dim(0)}));
   }
@@ -77,7 +77,7 @@ Outputs reshape_form(const Op&, Args args) {
       "not.\nhint: Reshape x.to_dense().",
       to_string(a.x.dims()), axes, to_string(shape));
   const Dims sizes = Dims(shape).first(shape.size() - dense);
-  const Tensor indices = cast(unravel_indices(positions_of(coo), sizes), index_dtype(coo));
+  const Tensor indices = as_dtype(unravel_indices(positions_of(coo), sizes), index_dtype(coo));
   const Tensor made = make_coo(indices, sparse(coo).values, shape, sparse(coo).coalesced);
   return one(a.x.kind() == Kind::SparseCsr ? to_csr(made) : made);
 }

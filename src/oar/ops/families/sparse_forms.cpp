@@ -219,7 +219,7 @@ Tensor csr_times_csr(const Tensor& x, const Tensor& y) {
   const auto [crows, cols, values] = csr_product(x_crows, x_cols, x_values, y_crows, y_cols,
                                                  y_values, Shape{right.batches * right.width});
   if (x.kind() == Kind::SparseCsr && x.rank() == 2)
-    return make_csr(cast(crows, index_dtype(x)), cast(cols, index_dtype(x)), values, shape);
+    return make_csr(as_dtype(crows, index_dtype(x)), as_dtype(cols, index_dtype(x)), values, shape);
   const Tensor rows = expand_rows(crows, cols);
   const Tensor within = left.batches == Dim(1)
                             ? cols

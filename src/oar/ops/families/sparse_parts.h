@@ -11,6 +11,8 @@ Shape sparse_sizes(const Tensor& t);
 // The product of all sizes but the last.
 Dim row_count(const Tensor& t);
 DType index_dtype(const Tensor& t);
+// Index vectors of this dtype: the same tensor if it is theirs, where a cast would copy them.
+Tensor as_dtype(const Tensor& indices, DType dtype);
 
 Tensor stack_rows(const std::vector<Tensor>& rows);
 Tensor row_of(const Tensor& indices, int64_t row);

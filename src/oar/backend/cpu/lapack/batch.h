@@ -74,18 +74,25 @@ class Failure {
   std::atomic<int64_t> first_{INT64_MAX};
 };
 
-// to[columns, rows] = from[rows, columns] transposed, in tiles that stay in the cache.
+// to = from[rows, columns] transposed, in tiles that stay in the cache; steps are from row to row.
 template <class T>
-void transpose_into(const T* from, int64_t rows, int64_t columns, T* to) {
+void transpose_part(const T* from, int64_t from_step, int64_t rows, int64_t columns, T* to,
+                    int64_t to_step) {
   constexpr int64_t kTile = 64;
   using Word =
       std::conditional_t<sizeof(T) == 4, uint32_t, std::conditional_t<sizeof(T) == 8, uint64_t, T>>;
   for (int64_t i = 0; i < rows; i += kTile)
     for (int64_t j = 0; j < columns; j += kTile)
       transpose_tile(
-          Tile<Word>{reinterpret_cast<Word*>(to + j * rows + i),
-                     reinterpret_cast<const Word*>(from + i * columns + j), rows, columns},
+          Tile<Word>{reinterpret_cast<Word*>(to + j * to_step + i),
+                     reinterpret_cast<const Word*>(from + i * from_step + j), to_step, from_step},
           std::min(kTile, columns - j), std::min(kTile, rows - i));
+}
+
+// The same for whole matrices.
+template <class T>
+void transpose_into(const T* from, int64_t rows, int64_t columns, T* to) {
+  transpose_part(from, columns, rows, columns, to, rows);
 }
 
 template <class T>

@@ -1,4 +1,5 @@
 // LU factors and determinants.
+#include "oar/backend/cpu/gemm/gemm.h"
 #include "oar/backend/cpu/lapack/lanes_lu.h"
 #include "oar/backend/cpu/lapack/small.h"
 
@@ -7,19 +8,65 @@ namespace {
 
 using namespace lapack;
 
+// Columns that the library factors at a time. Matrices of fewer than twice as many are its own altogether.
+constexpr int64_t kBlockLu = 128;
+
+// In place, by blocks of columns: only those are turned for the library, and rows are exchanged where they are contiguous.
+template <class T>
+void factor_blocks(int64_t m, int64_t n, T* a, Int* pivots, Int* info) {
+  const int64_t count = std::min(m, n);
+  const Scratch<T> block(m * kBlockLu);
+  *info = 0;
+  for (int64_t first = 0; first < count; first += kBlockLu) {
+    const int64_t width = std::min(kBlockLu, count - first), height = m - first;
+    const int64_t end = first + width, right = n - end;
+    T *corner = a + first * n + first, *beside = corner + width;
+    transpose_part(corner, n, height, width, block.data(), height);
+    const Int rows = as_int(height), columns = as_int(width), others = as_int(right),
+              step = as_int(n);
+    Int zero = 0;
+    routines<T>().getrf(&rows, &columns, block.data(), &rows, pivots + first, &zero);
+    if (zero > 0 && *info == 0) *info = static_cast<Int>(first + zero);
+    for (int64_t j = first; j < end; ++j) {
+      T* row = a + j * n;
+      pivots[j] += static_cast<Int>(first);
+      T* other = a + (pivots[j] - 1) * n;
+      if (row == other) continue;
+      std::swap_ranges(row, row + first, other);
+      std::swap_ranges(row + end, row + n, other + end);
+    }
+    transpose_part(block.data(), height, width, height, corner, n);
+    if (right == 0) continue;
+    const T one = 1;  // the rows beside the block, seen as columns
+    routines<T>().trsm("R", "L", "T", "U", &others, &columns, &one, block.data(), &rows, beside,
+                       &step, 1, 1, 1, 1);
+    for (int64_t j = 0; j < width; ++j)
+      for (int64_t i = width; i < height; ++i) block[j * height + i] = -block[j * height + i];
+    gemm<T>(height - width, right, width, Matrix<const T>{block.data() + width, 1, height},
+            Matrix<const T>{beside, n, 1}, Matrix<T>{beside + width * n, n, 1}, true);
+  }
+}
+
 // Rows in order, as users see them, and columns in order, as the library does.
 template <class T>
 void factor_large(const MatrixShape& shape, const T* x, T* a, Int* pivots, Int* infos) {
   const int64_t m = shape.rows, n = shape.columns, count = std::min(m, n);
   const Int rows = as_int(m), columns = as_int(n);
+  const bool in_blocks = !kComplex<T> && count >= 2 * kBlockLu;
   over_library_batch(shape.count, static_cast<double>(m * n) * static_cast<double>(count) * 2 / 3,
                      [&](int64_t begin, int64_t end) {
-                       const Scratch<T> turned(m * n);
+                       const Scratch<T> turned(in_blocks ? 0 : m * n);
                        for (int64_t i = begin; i < end; ++i) {
+                         T* factors = a + i * m * n;
+                         if (in_blocks) {
+                           std::copy_n(x + i * m * n, m * n, factors);
+                           factor_blocks(m, n, factors, pivots + i * count, infos + i);
+                           continue;
+                         }
                          transpose_into(x + i * m * n, m, n, turned.data());
                          routines<T>().getrf(&rows, &columns, turned.data(), &rows,
                                              pivots + i * count, infos + i);
-                         transpose_into(turned.data(), n, m, a + i * m * n);
+                         transpose_into(turned.data(), n, m, factors);
                        }
                      });
 }
