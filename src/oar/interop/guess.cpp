@@ -32,6 +32,7 @@ constexpr Known kKinds[] = {
     {FileKind::CaffeNet, "caffe", "a Caffe net", Known::Model},
     {FileKind::TensorFlow, "tensorflow", "a model of TensorFlow", Known::Model},
     {FileKind::TorchProgram, "torch-export", "a program of torch.export", Known::Model},
+    {FileKind::TorchScript, "torchscript", "a TorchScript archive", Known::Model},
     {FileKind::CaffeWeights, "caffemodel", "the weights of a Caffe net", Known::Other},
     {FileKind::Safetensors, "safetensors", "safetensors", Known::Tensors},
     {FileKind::Npz, "npz", "an .npz file", Known::Tensors},
@@ -65,26 +66,28 @@ constexpr Magic kMagics[] = {
 };
 
 // The names of entries are known where the archive is whole.
-bool holds_program(std::string_view content) {
+bool has_entry(std::string_view content, std::initializer_list<std::string_view> ends) {
   try {
     const ZipFile zip(content);
-    return std::any_of(zip.entries().begin(), zip.entries().end(), [](const ZipFile::Entry& e) {
-      return e.name.ends_with("archive_format") ||
-             e.name.ends_with("serialized_exported_program.json");
+    return std::any_of(zip.entries().begin(), zip.entries().end(), [&](const ZipFile::Entry& e) {
+      return std::any_of(ends.begin(), ends.end(),
+                         [&](std::string_view end) { return e.name.ends_with(end); });
     });
   } catch (const Error&) {
     return false;
   }
 }
 
-// Files of arrays, of torch.export or of torch.save: by the names of entries.
+// Files of arrays, of torch.export, torch.jit.save or torch.save: by the names of entries.
 FileKind kind_of_zip(std::string_view content) {
   uint16_t length = 0;
   if (content.size() < 30) return FileKind::Unknown;
   std::memcpy(&length, content.data() + 26, sizeof(length));
   const std::string_view name = content.substr(30, length);
   if (name.ends_with(".npy")) return FileKind::Npz;
-  if (holds_program(content)) return FileKind::TorchProgram;
+  if (has_entry(content, {"archive_format", "serialized_exported_program.json"}))
+    return FileKind::TorchProgram;
+  if (has_entry(content, {"/constants.pkl"})) return FileKind::TorchScript;
   return name.ends_with("/data.pkl") || name.ends_with("/version") ? FileKind::TorchZip
                                                                    : FileKind::Unknown;
 }
@@ -144,7 +147,7 @@ namespace fs = std::filesystem;
 
 // Of the files of models that have several, the one with the program.
 constexpr const char* kModelEnds[] = {".oar",    ".json",     ".pdmodel", ".onnx",
-                                      ".tflite", ".prototxt", ".pb",      ".pt2"};
+                                      ".tflite", ".prototxt", ".pb",      ".pt2", ".pt"};
 
 bool is_file(const fs::path& path) {
   std::error_code ignored;

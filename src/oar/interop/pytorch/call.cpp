@@ -61,7 +61,7 @@ const Table& table() {
          {activation_converters(), elementwise_converters(), reduction_converters(),
           product_converters(), network_converters(), resize_converters(), shape_converters(),
           creation_converters(), selection_converters(), recurrent_converters(), loss_converters(),
-          scalar_converters()})
+          scalar_converters(), container_converters(), text_converters(), script_converters()})
       for (const Converter& c : rows)
         all[std::string(c.signature.substr(0, c.signature.find('(')))].push_back(
             parse_signature(c));
@@ -77,6 +77,8 @@ bool fits(const Parameter& parameter, const Value& value) {
   if (parameter.type == "int") return value.kind == Value::Int || value.kind == Value::Float;
   if (parameter.type == "bool") return value.kind == Value::Bool;
   if (parameter.type == "str") return value.kind == Value::Text;
+  if (parameter.type == "list") return value.is_list();
+  if (parameter.type == "dict") return value.kind == Value::Dict;
   return value.is_number();
 }
 
@@ -154,6 +156,18 @@ std::vector<Tensor> Call::tensors(std::string_view parameter) const {
     all.push_back(item.tensor);
   }
   return all;
+}
+
+Box& Call::box(std::string_view parameter) const {
+  const Value& found = value(parameter);
+  if (!found.box) refuse(format("'{}' is {}, not a container", parameter, found.kind_name()));
+  return *found.box;
+}
+
+Box& Call::changed(std::string_view parameter) const {
+  Box& found = box(parameter);
+  heap_.check_change(found, name);
+  return found;
 }
 
 namespace {
@@ -271,6 +285,12 @@ Value Call::tuple_of(std::vector<Value> values) const {
 }
 Value Call::list_of(std::vector<Value> values) const {
   return heap_.make(Value::List, std::move(values));
+}
+
+Value Call::dict_of(std::vector<Value> keys, std::vector<Value> values) const {
+  Value made = heap_.make(Value::Dict, std::move(values));
+  made.box->keys = std::move(keys);
+  return made;
 }
 
 void Call::refuse(std::string_view why) const {

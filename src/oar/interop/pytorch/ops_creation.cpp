@@ -205,6 +205,8 @@ constexpr Converter kConverters[] = {
     {"to(self, other:Tensor, non_blocking=False, copy=False, memory_format=None)", converted_like},
     {"to(self, dtype:int, non_blocking:bool=False, copy:bool=False, memory_format=None)",
      converted},
+    {"to(self, device:str, dtype=None, non_blocking=False, copy=False, memory_format=None)",
+     converted},
     {"to(self, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, copy=False, memory_format=None)",
      converted},
     {"to(self, device, dtype:int, non_blocking=False, copy=False, memory_format=None)", converted},

@@ -220,11 +220,11 @@ constexpr Converter kConverters[] = {
     {"_unsafe_index_put(self, indices, values, accumulate=False)", put_at},
     {"_index_put_impl(self, indices, values, accumulate=False, unsafe=False)", put_at},
     {"masked_fill(self, mask, value)", masked_filled},
-    {"masked_select(self, mask)", masked_chosen},
+    {"masked_select(self, mask)", masked_chosen, Converter::Counts},
     {"masked_scatter(self, mask, source)", masked_scattered},
-    {"nonzero(self)", places},
-    {"nonzero_numpy(self)", places_by_axis},
-    {"argwhere(self)", places},
+    {"nonzero(self)", places, Converter::Counts},
+    {"nonzero_numpy(self)", places_by_axis, Converter::Counts},
+    {"argwhere(self)", places, Converter::Counts},
     {"one_hot(self, num_classes=-1)", one_hot_of},
     {"isin(elements, test_elements, assume_unique=False, invert=False)", is_in},
     {"searchsorted(sorted_sequence, self, out_int32=False, right=False, side=None, sorter=None)",
@@ -237,7 +237,7 @@ constexpr Converter kConverters[] = {
     {"zero_(self)", zeroed, Converter::Writes},
     {"copy(self:Tensor, src, non_blocking=False)", replaced},
     {"fill(self, value)", refilled},
-    {"nms(dets, scores, iou_threshold)", kept_boxes},
+    {"nms(dets, scores, iou_threshold)", kept_boxes, Converter::Counts},
 };
 
 }  // namespace
