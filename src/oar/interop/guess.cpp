@@ -11,6 +11,7 @@
 #include "oar/formats/zip.h"
 #include "oar/interop/paddle/import.h"
 #include "oar/interop/protobuf.h"
+#include "oar/interop/pytorch/import.h"
 
 namespace oar::interop {
 namespace {
@@ -65,29 +66,24 @@ constexpr Magic kMagics[] = {
     {FileKind::Png, 0, "\x89PNG\r\n\x1a\n"},
 };
 
-// The names of entries are known where the archive is whole.
-bool has_entry(std::string_view content, std::initializer_list<std::string_view> ends) {
-  try {
-    const ZipFile zip(content);
-    return std::any_of(zip.entries().begin(), zip.entries().end(), [&](const ZipFile::Entry& e) {
-      return std::any_of(ends.begin(), ends.end(),
-                         [&](std::string_view end) { return e.name.ends_with(end); });
-    });
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-// Files of arrays, of torch.export, torch.jit.save or torch.save: by the names of entries.
+// Files of arrays, of torch.export, torch.jit.save or torch.save: by the names of entries, which are known where the archive is whole.
 FileKind kind_of_zip(std::string_view content) {
   uint16_t length = 0;
   if (content.size() < 30) return FileKind::Unknown;
   std::memcpy(&length, content.data() + 26, sizeof(length));
   const std::string_view name = content.substr(30, length);
   if (name.ends_with(".npy")) return FileKind::Npz;
-  if (has_entry(content, {"archive_format", "serialized_exported_program.json"}))
-    return FileKind::TorchProgram;
-  if (has_entry(content, {"/constants.pkl"})) return FileKind::TorchScript;
+  try {
+    switch (pytorch::kind_of_archive(ZipFile(content))) {
+      case pytorch::ArchiveKind::Export:
+        return FileKind::TorchProgram;
+      case pytorch::ArchiveKind::Script:
+        return FileKind::TorchScript;
+      case pytorch::ArchiveKind::Other:
+        break;
+    }
+  } catch (const Error&) {  // the beginning still tells
+  }
   return name.ends_with("/data.pkl") || name.ends_with("/version") ? FileKind::TorchZip
                                                                    : FileKind::Unknown;
 }

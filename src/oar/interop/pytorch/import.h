@@ -10,6 +10,7 @@
 
 #include "oar/base/api.h"
 #include "oar/formats/safetensors.h"
+#include "oar/formats/zip.h"
 #include "oar/interop/graph_model.h"
 
 namespace OAR_API oar {
@@ -22,6 +23,9 @@ struct Model {
   // {"tuple": […]} and {"dict": [[key, value], …]} hold others. Its inputs are the tensors.
   std::function<interop::GraphModel(std::string_view arguments)> arranged;
 };
+
+enum class ArchiveKind : uint8_t { Export, Script, Other };
+ArchiveKind kind_of_archive(const ZipFile& zip);
 
 Model read_model(std::string_view file);
 Model load_model(const std::string& path);

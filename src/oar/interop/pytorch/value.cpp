@@ -63,7 +63,7 @@ void Heap::grow(size_t items) {
 void Heap::check_change(const Box& box, std::string_view what) {
   if (!box.kept) return;
   user_check(may_change_kept, ErrorKind::Unsupported,
-             "{} changes the module, which has to keep that for its next run.", what);
+             "{} changes what the module keeps between runs.", what);
   changed_kept = true;
 }
 

@@ -1,6 +1,7 @@
 #include "oar/interop/pytorch/torchscript/archive.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "oar/base/error.h"
@@ -19,13 +20,15 @@ constexpr const char* kAdmitted =
   fail(ErrorKind::InvalidArgument, "the TorchScript archive is damaged: {}.", what);
 }
 
-// The folder that everything is in: the archive's own name.
-std::string root_of(const ZipFile& zip) {
+// The folder that everything is in: the archive's own name. Packages of modules have constants too, and no module of their own.
+std::optional<std::string> root_of(const ZipFile& zip) {
   constexpr std::string_view kMark = "constants.pkl";
-  for (const ZipFile::Entry& entry : zip.entries())
-    if (entry.name == kMark || entry.name.ends_with("/constants.pkl"))
-      return entry.name.substr(0, entry.name.size() - kMark.size());
-  return "";
+  for (const ZipFile::Entry& entry : zip.entries()) {
+    if (entry.name != kMark && !entry.name.ends_with("/constants.pkl")) continue;
+    std::string root = entry.name.substr(0, entry.name.size() - kMark.size());
+    if (zip.find(root + "data.pkl")) return root;
+  }
+  return std::nullopt;
 }
 
 // ---- pickles -----------------------------------------------------------------------------------
@@ -278,20 +281,15 @@ std::vector<Archive::Weight> Archive::weights() const {
   return found;
 }
 
-bool is_script_archive(const ZipFile& zip) {
-  return std::any_of(zip.entries().begin(), zip.entries().end(), [](const ZipFile::Entry& e) {
-    return e.name == "constants.pkl" || e.name.ends_with("/constants.pkl");
-  });
-}
+bool is_script_archive(const ZipFile& zip) { return root_of(zip).has_value(); }
 
 std::unique_ptr<Archive> read_script(const ZipFile& zip) {
-  const std::string root = root_of(zip);
+  const std::string root = root_of(zip).value_or("");
   auto archive = std::make_unique<Archive>();
   read_code(zip, root, *archive);
   archive->index();
   const std::string constants = text_in(zip, root + "constants.pkl"),
                     module = text_in(zip, root + "data.pkl");
-  // Since 1.4 both kinds of tensors are in one folder, or each in its own.
   const Value listed =
       ScriptPickle(constants, zip, root + "constants/", *archive).whole();
   if (!listed.is_list()) damaged("its constants are no tuple");

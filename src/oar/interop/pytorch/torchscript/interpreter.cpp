@@ -9,7 +9,7 @@ namespace {
 
 // What the stack bears, and how long a program may get: loops are unrolled.
 constexpr int kDeepest = 1000, kMostCalls = 100;
-constexpr int64_t kMostSteps = 1000000, kMostStepsAlone = 100000000;
+constexpr int64_t kMostSteps = 1000000, kMostStepsAlone = 10000000;
 
 }  // namespace
 
@@ -366,7 +366,7 @@ void Interpreter::assign_to(const Expression& target, Value value, Frame& frame)
   Value& place = object.box->attributes[target.text];
   if (is_same(place, value)) return;
   machine_.heap.check_change(
-      *object.box, format("{}:{}, which assigns '{}',", frame.path, frame.line, target.text));
+      *object.box, format("the assignment of '{}' ({}:{})", target.text, frame.path, frame.line));
   place = std::move(value);
 }
 

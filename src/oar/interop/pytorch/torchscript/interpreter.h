@@ -71,7 +71,9 @@ class Interpreter {
 // Ops that code calls, as the tables have them: "relu" for torch.relu and ops.aten.relu, "prim.dtype" for ops.prim.dtype; "" for what
 // is no op.
 std::string op_name(const std::string& dotted);
-// Ops in the code that no table has.
+// Those that no table has, in code that every run of a function goes through, with the number of their calls.
+std::map<std::string, int> unknown_ops_on_path(const Archive& archive, const Function& forward);
+// The same of all code, which may have branches that are never taken.
 std::vector<std::string> unknown_ops(const Archive& archive);
 
 }  // namespace oar::pytorch

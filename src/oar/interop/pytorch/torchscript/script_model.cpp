@@ -100,6 +100,7 @@ ScriptModel::ScriptModel(std::unique_ptr<Archive> archive)
     : archive_(std::move(archive)), forward_(forward_of(*archive_)) {
   for (const Archive::Weight& w : archive_->weights()) names_.emplace(w.tensor.impl(), w.name);
   outputs_ = names_of_results(forward_.result);
+  refuse_unknown(unknown_ops_on_path(*archive_, forward_));
 }
 
 NamedTensors ScriptModel::weights() const {
