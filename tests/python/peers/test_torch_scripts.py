@@ -1,6 +1,7 @@
 """TorchScript archives against PyTorch. OAR_TORCH is a Python with torch and torchvision; without it nothing is compared.
 
-OAR_TORCH_MODELS=all takes every network of torchvision that is listed here; otherwise a few small ones."""
+OAR_TORCH_MODELS=all takes every network of torchvision that is listed here; otherwise a few small ones. OAR_FOREIGN_MODELS is a folder with files of
+packages: silero_vad.jit of silero-vad, model.pt and bbox_model.pt of deepbet."""
 
 import os
 import pickle
@@ -22,8 +23,7 @@ ALL = [
 ]
 
 
-@pytest.mark.parametrize("name", ALL if os.environ.get("OAR_TORCH_MODELS") == "all" else FEW)
-def test_script(name, tmp_path):
+def compare(name, tmp_path):
     python = os.environ.get("OAR_TORCH")
     if not python:
         pytest.skip("OAR_TORCH is not set")
@@ -49,3 +49,18 @@ def test_script(name, tmp_path):
                 assert difference <= 1e-5, (kind, number, output, difference)
                 worst = max(worst, difference)
     print(f"{name}: {' and '.join(results)}, difference {worst:.2g}", done.stdout.strip(), file=sys.stderr)
+
+
+@pytest.mark.parametrize("name", ALL if os.environ.get("OAR_TORCH_MODELS") == "all" else FEW)
+def test_script(name, tmp_path):
+    compare(name, tmp_path)
+
+
+@pytest.mark.parametrize("file", ["silero_vad.jit", "deepbet/data/models/model.pt", "deepbet/data/models/bbox_model.pt"])
+def test_archives_of_packages(file, tmp_path):
+    folder = os.environ.get("OAR_FOREIGN_MODELS")
+    found = sorted(Path(folder).rglob(file)) if folder else []
+    if not found:
+        pytest.skip(f"{file} is not in OAR_FOREIGN_MODELS")
+    for path in found:
+        compare(str(path), tmp_path)

@@ -33,11 +33,15 @@ Signature parse_signature(const Converter& converter) {
   const size_t open = converter.signature.find('(');
   std::string_view rest = converter.signature.substr(open + 1);
   rest.remove_suffix(1);
+  bool by_name = false;
   while (!trimmed(rest).empty()) {
     const size_t comma = std::min(rest.find(','), rest.size());
     std::string_view one = trimmed(rest.substr(0, comma));
     rest.remove_prefix(std::min(comma + 1, rest.size()));
+    by_name = by_name || one == "*";
+    if (one == "*") continue;
     Parameter p;
+    p.by_name = by_name;
     if (const size_t at = one.find('='); at != std::string_view::npos) {
       p.otherwise = default_in(one.substr(at + 1));
       one = one.substr(0, at);
@@ -108,7 +112,8 @@ std::optional<std::vector<Value>> bound(const Signature& signature,
       place = 0;
       while (place < parameters.size() && parameters[place].name != argument.name) ++place;
     }
-    if (place >= parameters.size() || given[place] || !fits(parameters[place], argument.value))
+    if (place >= parameters.size() || given[place] || !fits(parameters[place], argument.value) ||
+        (argument.name.empty() && parameters[place].by_name))
       return std::nullopt;
     values[place] = argument.value;
     given[place] = true;

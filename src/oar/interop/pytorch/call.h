@@ -24,7 +24,7 @@ struct Argument {
 class Call;
 
 struct Converter {
-  // Names of parameters, with defaults. "other:Tensor" fits tensors alone, ":int" integers and real numbers,
+  // Names of parameters, with defaults; those after "*" are given by name. "other:Tensor" fits tensors alone, ":int" integers and real numbers,
   // ":number" flags, too, ":bool" flags, ":str" texts, ":list" lists and tuples, ":dict" dictionaries.
   std::string_view signature;
   Value (*convert)(const Call&);
@@ -40,6 +40,7 @@ struct Converter {
 struct Parameter {
   std::string name, type;
   std::optional<Value> otherwise;
+  bool by_name = false;  // it has no place
 };
 
 struct Signature {

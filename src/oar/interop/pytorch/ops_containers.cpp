@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "oar/base/error.h"
 #include "oar/interop/pytorch/call.h"
 
 namespace oar::pytorch {

@@ -1,7 +1,7 @@
 // Texts of TorchScript, most of them for its errors.
 #include <algorithm>
 
-#include "oar/base/string_util.h"
+#include "oar/base/error.h"
 #include "oar/interop/pytorch/call.h"
 
 namespace oar::pytorch {
