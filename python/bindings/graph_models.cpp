@@ -178,8 +178,8 @@ PyObject* torch_model(PyObject*, PyObject* args) {
     }
     const Ref graph =
         checked(wrap_graph(std::make_shared<const GraphModel>(std::move(model.graph))));
-    const Ref forms = model.arranged ? checked(wrap_forms(std::move(model.arranged)))
-                                     : Ref(Py_NewRef(Py_None));
+    const Ref forms =
+        model.arranged ? checked(wrap_forms(std::move(model.arranged))) : Ref(Py_NewRef(Py_None));
     return PyTuple_Pack(3, graph.get(), weights.get(), forms.get());
   });
 }

@@ -26,9 +26,9 @@ void run(std::string_view file, bool steps) {
   const oar::pytorch::Model model = oar::pytorch::read_model(file);
   std::vector<oar::Tensor> inputs;
   for (const auto& port : model.graph.inputs())
-    inputs.push_back(oar::Tensor::from_vector(
-        std::vector<double>(port.dtype ? 1 : 6, 2.0), port.dtype ? oar::Shape{} : oar::Shape{2, 3},
-        port.dtype.value_or(oar::DType::Float32)));
+    inputs.push_back(oar::Tensor::from_vector(std::vector<double>(port.dtype ? 1 : 6, 2.0),
+                                              port.dtype ? oar::Shape{} : oar::Shape{2, 3},
+                                              port.dtype.value_or(oar::DType::Float32)));
   if (steps)
     model.graph.run(inputs);
   else
@@ -140,8 +140,8 @@ constexpr char kSteps[] = R"(class Net(Module):
 std::string text(const std::string& t) { return "X" + fuzz::number(t.size(), 4) + t; }
 std::string tensor(const std::string& count, const std::string& sizes, const std::string& strides) {
   using namespace std::string_literals;
-  const std::string storage = "(" + text("storage") + "ctorch\nFloatStorage\n" + text("0") +
-                              text("cpu") + count + "tQ";
+  const std::string storage =
+      "(" + text("storage") + "ctorch\nFloatStorage\n" + text("0") + text("cpu") + count + "tQ";
   return "ctorch._utils\n_rebuild_tensor_v2\n(" + storage + "K\0("s + sizes + "t(" + strides +
          "t\x89" + "ccollections\nOrderedDict\n)RtR";
 }

@@ -21,8 +21,9 @@ ArchiveKind kind_of_archive(const ZipFile& zip) {
 }
 
 Model read_model(std::string_view file) {
-  user_check(is_zip(file), ErrorKind::InvalidArgument,
-             "the file is no archive of torch.export.save or torch.jit.save: it is no zip archive.");
+  user_check(
+      is_zip(file), ErrorKind::InvalidArgument,
+      "the file is no archive of torch.export.save or torch.jit.save: it is no zip archive.");
   const ZipFile zip(file);
   const ArchiveKind kind = kind_of_archive(zip);
   if (kind == ArchiveKind::Export) return model_of_export(zip);

@@ -60,8 +60,8 @@ Value Machine::input(const std::string& name, const Tensor& like) {
 Value Machine::constant(const std::string& name, const Tensor& tensor, bool fixed) {
   if (graph_) interop::GraphCapture::constant(name, tensor);
   Value made(tensor);
-  made.known = mode_ == Steps || (fixed && (mode_ == FoldsAll ||
-                                            (mode_ == FoldsNumbers && tensor.rank() == 0)));
+  made.known = mode_ == Steps ||
+               (fixed && (mode_ == FoldsAll || (mode_ == FoldsNumbers && tensor.rank() == 0)));
   return made;
 }
 

@@ -21,9 +21,8 @@ bool same_value(const Value& a, const Value& b, int depth = 0) {
   if (a.kind == Value::Object || a.box->items.size() != b.box->items.size() || depth > kDeepest)
     return false;
   const auto equal = [&](const std::vector<Value>& x, const std::vector<Value>& y) {
-    return std::equal(x.begin(), x.end(), y.begin(), y.end(), [&](const Value& i, const Value& j) {
-      return same_value(i, j, depth + 1);
-    });
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                      [&](const Value& i, const Value& j) { return same_value(i, j, depth + 1); });
   };
   return equal(a.box->keys, b.box->keys) && equal(a.box->items, b.box->items);
 }

@@ -69,7 +69,9 @@ Value cosine(const Call& c) { return Value::of(std::cos(c.number("a"))); }
 Value hyperbolic(const Call& c) { return Value::of(std::tanh(c.number("a"))); }
 Value is_infinite(const Call& c) { return Value::flag(std::isinf(c.number("a"))); }
 Value is_no_number(const Call& c) { return Value::flag(std::isnan(c.number("a"))); }
-Value of_base(const Call& c) { return Value::of(std::log(c.number("a")) / std::log(c.number("b"))); }
+Value of_base(const Call& c) {
+  return Value::of(std::log(c.number("a")) / std::log(c.number("b")));
+}
 Value log_of_two(const Call& c) { return Value::of(std::log2(c.number("a"))); }
 Value log_of_ten(const Call& c) { return Value::of(std::log10(c.number("a"))); }
 
@@ -81,7 +83,7 @@ void collect_numbers(const Call& c, const Value& value, size_t axis, std::vector
   if (!value.is_list()) {
     const bool tensor = value.is_tensor() && value.known && value.tensor.numel() == Dim(1);
     if (!value.is_number() && !tensor) c.refuse("it makes a tensor of numbers that are not known");
-    const DType own = tensor                        ? value.tensor.dtype()
+    const DType own = tensor                       ? value.tensor.dtype()
                       : value.kind == Value::Float ? DType::Float32
                       : value.kind == Value::Int   ? DType::Int64
                                                    : DType::Bool;

@@ -206,9 +206,9 @@ Value regions_of_one_size(const Call& c) {
   const Tensor numbers = range(0, x.dim(0).value(), 1, image.dtype());
   const Tensor counts =
       sum(cast(equal(unsqueeze(image, {1}), unsqueeze(numbers, {0})), DType::Int32), IntArgs({0}));
-  const Tensor made = roi_align(
-      x, boxes, counts, {c.integer("pooled_height"), c.integer("pooled_width")},
-      c.number("spatial_scale"), c.integer("sampling_ratio"), c.flag("aligned"));
+  const Tensor made =
+      roi_align(x, boxes, counts, {c.integer("pooled_height"), c.integer("pooled_width")},
+                c.number("spatial_scale"), c.integer("sampling_ratio"), c.flag("aligned"));
   return index_select(made, argsort(order, 0, false, true), 0);
 }
 

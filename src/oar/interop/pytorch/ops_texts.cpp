@@ -92,8 +92,8 @@ Value part_of_text(const Call& c) {
     return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
   };
   const int64_t from = bound("start", 0), to = bound("end", size);
-  return Value::of(text.substr(static_cast<size_t>(from),
-                               static_cast<size_t>(std::max<int64_t>(to - from, 0))));
+  return Value::of(
+      text.substr(static_cast<size_t>(from), static_cast<size_t>(std::max<int64_t>(to - from, 0))));
 }
 template <int (*change)(int)>
 Value each_letter(const Call& c) {
@@ -104,7 +104,9 @@ Value each_letter(const Call& c) {
 }
 int lower_letter(int c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; }
 int upper_letter(int c) { return c >= 'a' && c <= 'z' ? c - 32 : c; }
-Value begins_with(const Call& c) { return Value::flag(c.text("self").starts_with(c.text("value"))); }
+Value begins_with(const Call& c) {
+  return Value::flag(c.text("self").starts_with(c.text("value")));
+}
 Value ends_in(const Call& c) { return Value::flag(c.text("self").ends_with(c.text("value"))); }
 Value joined_texts(const Call& c) {
   std::string made;

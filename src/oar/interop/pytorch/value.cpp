@@ -36,8 +36,8 @@ Value Value::of(std::string value) {
 }
 
 const char* Value::kind_name() const {
-  static constexpr const char* names[] = {"nothing",      "a bool",   "an integer", "a number",
-                                          "a text",       "a tensor", "a list",     "a tuple",
+  static constexpr const char* names[] = {"nothing",      "a bool",    "an integer", "a number",
+                                          "a text",       "a tensor",  "a list",     "a tuple",
                                           "a dictionary", "an object", "a function"};
   return names[kind];
 }

@@ -187,7 +187,8 @@ class Collector {
     for (size_t i = 0; i < value.box->items.size(); ++i)
       add(before + std::to_string(i), value.box->items[i], false, depth + 1);
     const Class* described = archive_.class_of(value.box->type);
-    for (const bool tensors : {true, false})  // a tensor that is in a list, too, has the name of the attribute
+    for (const bool tensors :
+         {true, false})  // a tensor that is in a list, too, has the name of the attribute
       for (const auto& [key, attribute] : value.box->attributes)
         if (attribute.is_tensor() == tensors)
           add(before + key, attribute, listed(described, key), depth + 1);
@@ -290,8 +291,7 @@ std::unique_ptr<Archive> read_script(const ZipFile& zip) {
   archive->index();
   const std::string constants = text_in(zip, root + "constants.pkl"),
                     module = text_in(zip, root + "data.pkl");
-  const Value listed =
-      ScriptPickle(constants, zip, root + "constants/", *archive).whole();
+  const Value listed = ScriptPickle(constants, zip, root + "constants/", *archive).whole();
   if (!listed.is_list()) damaged("its constants are no tuple");
   archive->constants = listed.box->items;
   archive->module = ScriptPickle(module, zip, root + "data/", *archive).whole();

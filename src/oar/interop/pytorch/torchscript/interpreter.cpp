@@ -33,8 +33,7 @@ Interpreter::Interpreter(const Archive& archive, std::vector<Value> constants, M
 
 Value Interpreter::call_method(const Value& object, std::string_view name,
                                std::vector<Argument> arguments) {
-  const Class* found =
-      object.kind == Value::Object ? archive_.class_of(object.box->type) : nullptr;
+  const Class* found = object.kind == Value::Object ? archive_.class_of(object.box->type) : nullptr;
   const Function* method = found ? found->method(name) : nullptr;
   user_check(method, ErrorKind::InvalidArgument, "the code of '{}' has no method '{}'.",
              object.box ? object.box->type : object.kind_name(), name);
@@ -103,8 +102,7 @@ Value Interpreter::call_named(const std::string& name, std::vector<Argument> arg
   return made;
 }
 
-std::vector<Argument> Interpreter::arguments_of(const Expression& e, Frame& frame,
-                                                size_t skipped) {
+std::vector<Argument> Interpreter::arguments_of(const Expression& e, Frame& frame, size_t skipped) {
   std::vector<Argument> arguments;
   for (size_t i = 1 + skipped; i < e.items.size(); ++i)
     arguments.push_back({e.keywords[i - 1], value_of(e.items[i], frame)});
@@ -165,8 +163,7 @@ Value Interpreter::op(const std::string& name, const std::vector<Argument>& argu
 Value Interpreter::call_builtin(const std::string& name, const Expression& e, Frame& frame) {
   const size_t count = e.items.size() - 1;
   const auto need = [&](size_t wanted) {
-    if (count != wanted)
-      refuse(frame, format("'{}' gets {} arguments", name.substr(0, 40), count));
+    if (count != wanted) refuse(frame, format("'{}' gets {} arguments", name.substr(0, 40), count));
   };
   if (name == "annotate" || name == "unchecked_cast") {
     need(2);
@@ -206,10 +203,10 @@ Value Interpreter::call_builtin(const std::string& name, const Expression& e, Fr
 
 bool Interpreter::is_instance(const Value& value, const Type& type) const {
   static constexpr std::pair<std::string_view, Value::Kind> kKinds[] = {
-      {"Tensor", Value::Tensor},  {"int", Value::Int},    {"float", Value::Float},
-      {"bool", Value::Bool},      {"str", Value::Text},   {"List", Value::List},
-      {"list", Value::List},      {"Tuple", Value::Tuple}, {"tuple", Value::Tuple},
-      {"Dict", Value::Dict},      {"dict", Value::Dict},  {"NoneType", Value::None},
+      {"Tensor", Value::Tensor}, {"int", Value::Int},     {"float", Value::Float},
+      {"bool", Value::Bool},     {"str", Value::Text},    {"List", Value::List},
+      {"list", Value::List},     {"Tuple", Value::Tuple}, {"tuple", Value::Tuple},
+      {"Dict", Value::Dict},     {"dict", Value::Dict},   {"NoneType", Value::None},
   };
   if (type.is("Optional"))
     return value.is_none() || (!type.arguments.empty() && is_instance(value, type.arguments[0]));
@@ -353,9 +350,10 @@ void Interpreter::assign_to(const Expression& target, Value value, Frame& frame)
     return;
   }
   if (target.kind == Expression::Item) {
-    op("_set_item", {{"", value_of(target.items[0], frame)},
-                     {"", value_of(target.items[1], frame)},
-                     {"", std::move(value)}},
+    op("_set_item",
+       {{"", value_of(target.items[0], frame)},
+        {"", value_of(target.items[1], frame)},
+        {"", std::move(value)}},
        frame);
     return;
   }
@@ -478,8 +476,7 @@ bool Interpreter::is_true(const Value& value, Frame& frame) {
 // ---- errors ------------------------------------------------------------------------------------
 
 void Interpreter::refuse(const Frame& frame, std::string_view what) const {
-  fail(ErrorKind::InvalidArgument, "{}:{}: {}.", frame.path,
-       frame.line, what);
+  fail(ErrorKind::InvalidArgument, "{}:{}: {}.", frame.path, frame.line, what);
 }
 
 // All that the code has: who adds one would ask for the next.
@@ -487,9 +484,8 @@ void Interpreter::refuse_op(const std::string& name, const Frame& frame) const {
   std::vector<std::string> others;
   for (const std::string& other : unknown_ops(archive_))
     if (other != name) others.push_back(other);
-  fail(ErrorKind::Unsupported,
-       "the model has ops that Oar cannot import yet: {} ({}:{}){}.", name, frame.path,
-       frame.line,
+  fail(ErrorKind::Unsupported, "the model has ops that Oar cannot import yet: {} ({}:{}){}.", name,
+       frame.path, frame.line,
        others.empty() ? "" : format("; its code also names {}", join(others, ", ")));
 }
 

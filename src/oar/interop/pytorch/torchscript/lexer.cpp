@@ -145,8 +145,9 @@ class Lexer {
     const bool arrow = two == "->";
     static constexpr std::string_view kSigns = "()[]{},:.=-+*/<>!%&|^~@";
     if (kSigns.find(c) == std::string_view::npos)
-      refuse_source(path_, line_, format("the character {} has no meaning here",
-                                         static_cast<int>(static_cast<unsigned char>(c))));
+      refuse_source(path_, line_,
+                    format("the character {} has no meaning here",
+                           static_cast<int>(static_cast<unsigned char>(c))));
     add(Token::Sign, std::string(arrow ? two : source_.substr(at_, 1)));
     at_ += arrow ? 2 : 1;
   }

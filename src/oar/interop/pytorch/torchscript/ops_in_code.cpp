@@ -80,8 +80,7 @@ class Path {
     if (const std::string name = unknown_in(e); !name.empty()) ++unknown[name];
     const Expression& callee = e.items[0];
     std::vector<const Box*> arguments;
-    for (size_t i = 1; i < e.items.size(); ++i)
-      arguments.push_back(object_of(e.items[i], objects));
+    for (size_t i = 1; i < e.items.size(); ++i) arguments.push_back(object_of(e.items[i], objects));
     if (const Function* function = archive_.function(callee.dotted()))
       return follow(*function, arguments);
     if (callee.kind != Expression::Attribute) return;

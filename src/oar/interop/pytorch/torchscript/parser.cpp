@@ -200,8 +200,8 @@ class Parser {
     read = std::from_chars(text.data(), end, e.number);
     if (read.ptr != end) refuse(format("'{}' is no number", text.substr(0, 40)));
     if (read.ec == std::errc::result_out_of_range)
-      e.number = text.find("e-") != std::string::npos ? 0.0
-                                                      : std::numeric_limits<double>::infinity();
+      e.number =
+          text.find("e-") != std::string::npos ? 0.0 : std::numeric_limits<double>::infinity();
     return e;
   }
 
@@ -452,8 +452,7 @@ Type type_of(const Expression& written) {
 
 std::string Type::str() const {
   std::string made = name;
-  for (size_t i = 0; i < arguments.size(); ++i)
-    made += (i == 0 ? "[" : ", ") + arguments[i].str();
+  for (size_t i = 0; i < arguments.size(); ++i) made += (i == 0 ? "[" : ", ") + arguments[i].str();
   return arguments.empty() ? made : made + "]";
 }
 

@@ -60,7 +60,8 @@ class Caller {
 // What a function returned: tensors and numbers, one after the other, with their places.
 void collect_results(const Value& value, const std::string& path, std::vector<Value>& results,
                      std::vector<std::string>& names, int depth) {
-  user_check(depth < kDeepest, ErrorKind::Unsupported, "what the model returns is nested too deeply.");
+  user_check(depth < kDeepest, ErrorKind::Unsupported,
+             "what the model returns is nested too deeply.");
   if (value.is_tensor() || value.is_number()) {
     results.push_back(value);
     const bool numbered = path.empty() || (path[0] >= '0' && path[0] <= '9');
@@ -117,8 +118,7 @@ interop::GraphModel ScriptModel::arranged(std::string_view arguments) {
   const std::lock_guard lock(mutex_);
   if (const auto found = arranged_.find(key); found != arranged_.end()) return found->second;
   if (arranged_.size() == kMostArrangements) arranged_.clear();
-  return arranged_
-      .emplace(key, model_of(arrangement_in(forward_, JsonValue::parse(key))))
+  return arranged_.emplace(key, model_of(arrangement_in(forward_, JsonValue::parse(key))))
       .first->second;
 }
 

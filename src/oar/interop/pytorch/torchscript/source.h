@@ -46,9 +46,10 @@ struct Statement {
   enum Kind : uint8_t { Pass, Value, Assign, Return, If, While, For, With, Break, Continue };
   Kind kind = Pass;
   int line = 0;
-  bool unpacks = false;             // "a, = …"
-  std::vector<Expression> targets;  // of an assignment, the variable of a loop, the name of `with … as`
-  Expression value;                 // what is assigned, returned, iterated or tested
+  bool unpacks = false;  // "a, = …"
+  std::vector<Expression>
+      targets;       // of an assignment, the variable of a loop, the name of `with … as`
+  Expression value;  // what is assigned, returned, iterated or tested
   std::vector<Statement> body, otherwise;
 };
 
