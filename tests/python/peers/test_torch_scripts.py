@@ -18,7 +18,7 @@ SIDE = Path(__file__).with_name("torch_scripts.py")
 FEW = ["flow", "decides", "keeps", "writes", "buffer", "resizes", "lstm", "gru", "encoder", "losses", "resnet18", "mobilenet_v3_small", "squeezenet1_1"]
 ALL = [
     *FEW, "alexnet", "vgg11_bn", "resnet50", "resnext50_32x4d", "mobilenet_v2", "mobilenet_v3_large", "efficientnet_b0", "efficientnet_v2_s",
-    "convnext_tiny", "densenet121", "shufflenet_v2_x1_0", "mnasnet0_5", "regnet_y_400mf", "swin_t", "swin_v2_t", "vit_b_16", "maxvit_t", "googlenet",
+    "convnext_tiny", "densenet121", "shufflenet_v2_x1_0", "mnasnet0_5", "regnet_y_400mf", "swin_t", "swin_v2_t", "vit_b_16", "googlenet",
     "inception_v3", "deeplabv3_mobilenet_v3_large", "lraspp_mobilenet_v3_large", "fcn_resnet50",
 ]
 
