@@ -247,6 +247,17 @@ def test_a_buffer_keeps_what_is_written():
         np.testing.assert_allclose(model(X)[0].numpy(), [2 * i * X.sum()] * 2)
 
 
+def test_a_buffer_that_only_some_runs_write():
+    body = "total = self.total\nif add:\n  _0 = torch.add_(total, torch.sum(x))\nelse:\n  pass\nreturn torch.add(torch.mul(total, 2), x)"
+    model = loaded(archive(forward(body, "x: Tensor,\n    add: bool"), {"total": np.ones(3, "float32")}))
+    total = 1.0
+    for add in (False, True, False, True, True, False):
+        total += X.sum() * add
+        np.testing.assert_allclose(model(X, add)[0].numpy(), 2 * total + X)
+        total += X.sum() * add
+        np.testing.assert_allclose(model({"x": X, "add": np.bool_(add)})[0].numpy(), 2 * total + X)
+
+
 def test_an_assignment_that_changes_nothing_is_none():
     model = loaded(archive(forward("self.n = 3\nself.w = self.w\nreturn torch.mul(x, self.n)"), {"n": 3, "w": X}))
     np.testing.assert_array_equal(model(X)[0].numpy(), 3 * X)

@@ -166,7 +166,7 @@ std::vector<Value> ScriptModel::results_of(Machine& machine, const Archive::Copy
 Program ScriptModel::import(const Arrangement& arrangement, const std::vector<Tensor>& like) {
   const std::lock_guard lock(mutex_);
   user_check(!changed_, ErrorKind::Unsupported, "a run before changed the module.");
-  return imported([&](Machine& machine) {
+  Program made = imported([&](Machine& machine) {
     machine.refuses_counts = true;
     std::vector<Value> inputs;
     for (size_t i = 0; i < like.size(); ++i) {
@@ -179,6 +179,20 @@ Program ScriptModel::import(const Arrangement& arrangement, const std::vector<Te
         archive_->copy(machine.heap, [&](const Tensor& t) { return of_tensor(machine, t); });
     return machine.finish(results_of(machine, copy, arrangement, inputs));
   });
+  check_writes(made);
+  return made;
+}
+
+// A program computes what depends on weights alone once: it must not miss that another program writes them.
+void ScriptModel::check_writes(const Program& program) {
+  std::set<const void*> written;
+  for (const State& state : program.states)
+    if (state.written != kNoValue) written.insert(state.tensor.impl());
+  if (!written_) written_ = written;
+  if (*written_ == written) return;
+  changed_ = true;
+  arranged_.clear();
+  fail(ErrorKind::Unsupported, "some runs write tensors of the module that others do not.");
 }
 
 std::vector<Tensor> ScriptModel::steps(const Arrangement& arrangement,

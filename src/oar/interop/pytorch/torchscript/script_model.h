@@ -4,6 +4,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,13 +51,15 @@ class ScriptModel : public std::enable_shared_from_this<ScriptModel> {
   std::vector<Tensor> steps(const Arrangement& arrangement, const std::vector<Tensor>& inputs);
   std::vector<Value> results_of(Machine& machine, const Archive::Copy& copy,
                                 const Arrangement& arrangement, const std::vector<Value>& inputs);
+  void check_writes(const Program& program);
   Value of_tensor(Machine& machine, const Tensor& tensor) const;
 
   const std::unique_ptr<Archive> archive_;
   const Function& forward_;
   std::map<const void*, std::string> names_;  // of tensors
   std::mutex mutex_;
-  bool changed_ = false;  // it keeps something between runs
+  bool changed_ = false;  // it keeps something between runs that no program does
+  std::optional<std::set<const void*>> written_;  // tensors that each program writes
   std::vector<std::string> outputs_;
   std::map<std::string, interop::GraphModel> arranged_;
 };
