@@ -112,7 +112,7 @@ struct GraphModel::Parts {
   Import import;
   Steps steps;
   std::mutex mutex;
-  std::string obstacle;        // why there is no program
+  std::string obstacle;              // why there is no program
   std::vector<SharedEntry> entries;  // the newest last
 
   // Null if the model only runs step by step.
