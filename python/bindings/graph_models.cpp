@@ -137,7 +137,34 @@ PyObject* tensorflow_model(PyObject*, PyObject* args) {
   });
 }
 
-// torch_model(bytes) -> (model, weights by name)
+// A model of TorchScript takes any arguments: a graph for each structure of them, as JSON.
+using Forms = std::function<GraphModel(std::string_view)>;
+constexpr char kFormsName[] = "oar.interop.forms";
+
+void free_forms(PyObject* capsule) {
+  delete static_cast<Forms*>(PyCapsule_GetPointer(capsule, kFormsName));
+}
+PyObject* wrap_forms(Forms forms) {
+  auto kept = std::make_unique<Forms>(std::move(forms));
+  PyObject* made = PyCapsule_New(kept.get(), kFormsName, free_forms);
+  if (made) kept.release();
+  return made;
+}
+
+// torch_form(forms, arguments) -> model
+PyObject* torch_form(PyObject*, PyObject* args) {
+  PyObject* capsule;
+  const char* text;
+  Py_ssize_t size;
+  if (!PyArg_ParseTuple(args, "Os#", &capsule, &text, &size)) return nullptr;
+  return guarded([&] {
+    const auto* forms = static_cast<const Forms*>(PyCapsule_GetPointer(capsule, kFormsName));
+    if (!forms) throw PythonError{};
+    return wrap_graph(std::make_shared<const GraphModel>((*forms)(viewed(text, size))));
+  });
+}
+
+// torch_model(bytes) -> (model, weights by name, its forms for other arguments or None)
 PyObject* torch_model(PyObject*, PyObject* args) {
   const char* bytes;
   Py_ssize_t size;
@@ -151,7 +178,9 @@ PyObject* torch_model(PyObject*, PyObject* args) {
     }
     const Ref graph =
         checked(wrap_graph(std::make_shared<const GraphModel>(std::move(model.graph))));
-    return PyTuple_Pack(2, graph.get(), weights.get());
+    const Ref forms =
+        model.arranged ? checked(wrap_forms(std::move(model.arranged))) : Ref(Py_NewRef(Py_None));
+    return PyTuple_Pack(3, graph.get(), weights.get(), forms.get());
   });
 }
 
@@ -159,6 +188,7 @@ PyMethodDef kGraphFunctions[] = {{"caffe_model", caffe_model, METH_VARARGS, null
                                  {"tensorflow_model", tensorflow_model, METH_VARARGS, nullptr},
                                  {"tflite_model", tflite_model, METH_VARARGS, nullptr},
                                  {"torch_model", torch_model, METH_VARARGS, nullptr},
+                                 {"torch_form", torch_form, METH_VARARGS, nullptr},
                                  {}};
 
 }  // namespace

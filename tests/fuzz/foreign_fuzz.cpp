@@ -4,7 +4,6 @@
 
 #include "driver.h"
 #include "oar/base/error.h"
-#include "oar/formats/checksum.h"
 #include "oar/formats/gguf.h"
 #include "oar/interop/caffe/import.h"
 #include "oar/interop/guess.h"
@@ -12,8 +11,12 @@
 #include "oar/interop/tflite/import.h"
 #include "tflite_seed.h"
 #include "torch_seed.h"
+#include "zip_seed.h"
 
 namespace {
+
+using fuzz::number;
+using fuzz::zipped;
 
 template <class F>
 void expect_error_or_nothing(F&& body) {
@@ -57,27 +60,6 @@ void read_caffe(std::string_view file) {
 
 void read_tflite(std::string_view file) {
   import_small(oar::tflite::read_model(std::string(file)));
-}
-
-std::string number(uint64_t value, int bytes) {
-  return {reinterpret_cast<const char*>(&value), static_cast<size_t>(bytes)};
-}
-
-using Files = std::vector<std::pair<std::string, std::string>>;
-std::string zipped(const Files& files) {
-  std::string made, list;
-  for (const auto& [name, content] : files) {
-    const std::string what = number(20, 2) + number(0, 8) + number(oar::crc32(content), 4) +
-                             number(content.size(), 4) + number(content.size(), 4) +
-                             number(name.size(), 2) + number(0, 2);
-    for (const std::string& part : {std::string("PK\1\2"), number(20, 2), what, number(0, 8),
-                                    number(0, 2), number(made.size(), 4), name})
-      list += part;
-    for (const std::string& part : {std::string("PK\3\4"), what, name, content}) made += part;
-  }
-  const size_t at = made.size();
-  return made + list + "PK\5\6" + number(0, 4) + number(files.size(), 2) + number(files.size(), 2) +
-         number(list.size(), 4) + number(at, 4) + number(0, 2);
 }
 
 // Texts of an archive, whose checksums would hide them from mutations.

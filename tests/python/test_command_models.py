@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from command_models import run, write_inputs, write_integer_model, write_models
 from test_interop_caffe import layer, weights
-from test_docs_importing import classifier_of_torch, write_models_of_tensorflow
+from test_docs_importing import classifier_of_torch, classifier_of_torchscript, write_models_of_tensorflow
 
 import oar
 
@@ -265,9 +265,19 @@ def test_models_saved_with_an_open_batch_take_one_sample(models):
 def test_models_of_tensorflow_and_torch(tmp_path):
     write_models_of_tensorflow(tmp_path)
     (tmp_path / "net.pt2").write_bytes(classifier_of_torch())
+    (tmp_path / "script.pt").write_bytes(classifier_of_torchscript())
     for path, kind in [("frozen.pb", "tensorflow"), ("saved_model", "tensorflow"), ("saved_model/saved_model.pb", "tensorflow"),
-                       ("web_model/model.json", "tensorflow"), ("net.pt2", "torch-export"), ("net", "torch-export")]:  # fmt: skip
+                       ("web_model/model.json", "tensorflow"), ("net.pt2", "torch-export"), ("net", "torch-export"), ("script.pt", "torchscript"), ("script", "torchscript")]:  # fmt: skip
         assert oar.interop.guess(tmp_path / path)[:2] == (kind, "model"), path
         model = oar.interop.load(tmp_path / path)
-        shape = [2 if isinstance(size, str) else size for size in model.shapes[model.inputs[0]]]
+        sizes = model.shapes[model.inputs[0]]
+        shape = [2, 3, 4, 4] if sizes is None else [2 if isinstance(size, str) else size for size in sizes]
         assert len(model(oar.ones(shape))) == len(model.outputs) > 0
+
+
+def test_command_on_torchscript(tmp_path):
+    (tmp_path / "net.pt").write_bytes(classifier_of_torchscript())
+    shown = run("inspect", "net.pt", cwd=tmp_path)
+    assert "a TorchScript archive" in shown and "x: float32[any shape]" in shown
+    assert "float32[2, 10]" in run("run", "net.pt", "--random", "--shape", "x=2,3,4,4", cwd=tmp_path)
+    assert "largest difference 0," in run("convert", "net.pt", "net.oar", "--input-shape", "x=2,3,4,4", "--compare", cwd=tmp_path)

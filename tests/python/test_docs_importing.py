@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pt2_files as pt2
 import tensorflow_files as tf
+import torchscript_files as ts
 from test_docs import fences, run
 from test_interop_caffe import layer, weights
 from test_interop_gguf import gguf, text
@@ -29,6 +30,12 @@ def classifier_of_torch():
     return pt2.archive(nodes, {"x": ([-1, 3, 224, 224], "float32")}, [pt2.Ref("y")], {"fc.weight": np.ones((10, 3), "float32")})
 
 
+def classifier_of_torchscript():
+    code = ts.forward("fc = self.fc\nweight = fc.weight\nreturn torch.linear(torch.mean(x, [2, 3]), weight)", fields="fc : __torch__.Linear")
+    code += 'class Linear(Module):\n  __parameters__ = ["weight", ]\n  __buffers__ = []\n  weight : Tensor\n'
+    return ts.archive(code, {"fc": ts.Object("__torch__.Linear", weight=np.ones((10, 3), "float32"))})
+
+
 def test_python_of_the_page_on_importing(tmp_path):
     net = "input: 'data' input_dim: [1, 3, 224, 224]" + layer("Pooling", "pooling_param { pool: AVE global_pooling: true }", ["data"], ["prob"])
     (tmp_path / "deploy.prototxt").write_text(net)
@@ -38,6 +45,7 @@ def test_python_of_the_page_on_importing(tmp_path):
     (tmp_path / "model.gguf").write_bytes(gguf([("general.architecture", 8, text("llama"))], [("token_embd.weight", (1, 32), 8, bytes(34))]))
     write_models_of_tensorflow(tmp_path)
     (tmp_path / "net.pt2").write_bytes(classifier_of_torch())
+    (tmp_path / "net.pt").write_bytes(classifier_of_torchscript())
     (tmp_path / "page.py").write_text("\n".join(fences("docs/importing.md", "python")))
     printed = run(sys.executable, "page.py", cwd=tmp_path)
     assert "['data'] {'data': [1, 3, 224, 224]} ['prob']" in printed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,9 +40,14 @@ class GraphModel:
     def __init__(self, native: Any) -> None:
         self._native = native
         self.inputs: list[str] = [name for name, _, _ in native.inputs]
-        self.outputs: list[str] = native.outputs
         self.shapes: dict[str, list[int] | None] = {name: shape for name, _, shape in native.inputs}
         self.dtypes: dict[str, str | None] = {name: dtype for name, dtype, _ in native.inputs}
+
+    @property
+    def outputs(self) -> list[str]:
+        """Names of the outputs. Where only a run tells what they are, as in lists of TorchScript, those of the newest one."""
+        names: list[str] = self._native.outputs
+        return names
 
     def __call__(self, *inputs: Any) -> list[Tensor]:
         """Run on tensors or arrays; return a tensor for each of ``outputs``."""
@@ -152,19 +159,61 @@ class TorchModel(GraphModel):
         [1000, 512]
     """
 
-    def __init__(self, native: Any, weights: dict[str, Tensor]) -> None:
+    def __init__(self, native: Any, weights: dict[str, Tensor], forms: Any = None) -> None:
         super().__init__(native)
         self.weights = weights
+        self._forms = forms
+
+    def __call__(self, *inputs: Any, **named: Any) -> list[Tensor]:
+        """Run it; return a tensor for each of ``outputs``.
+
+        A module of TorchScript takes what its ``forward`` takes: numbers, text, None, lists, tuples and dictionaries too, and arguments by
+        name. A program of ``torch.export`` takes tensors.
+        """
+        native, tensors = self._bound(inputs, named)
+        results: list[Tensor] = native.run(tensors)
+        return results
+
+    def program(self, *inputs: Any, **named: Any) -> Any:
+        """The program for inputs like these."""
+        native, tensors = self._bound(inputs, named)
+        return native.program(tensors)
+
+    def _bound(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, list[Tensor]]:
+        by_name = len(inputs) == 1 and isinstance(inputs[0], Mapping) and not named and set(inputs[0]) == set(self.inputs)
+        if self._forms is None or by_name:
+            if named:
+                raise TypeError(f"[{self._place}] a program of torch.export takes no arguments by name: pass a dict of {self.inputs}.")
+            return self._native, self._ordered(inputs)
+        tensors: list[Tensor] = []
+        arguments = {"args": [_form(value, tensors) for value in inputs], "kwargs": {name: _form(value, tensors) for name, value in named.items()}}
+        return _C.torch_form(self._forms, json.dumps(arguments)), tensors
+
+
+def _form(value: Any, tensors: list[Tensor]) -> Any:
+    """An argument with its tensors apart, as JSON."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else _form(oar.to_tensor(value, dtype="float64"), tensors)
+    if isinstance(value, Mapping):
+        return {"dict": [[_form(key, tensors), _form(entry, tensors)] for key, entry in value.items()]}
+    if isinstance(value, tuple):
+        return {"tuple": [_form(entry, tensors) for entry in value]}
+    if isinstance(value, list):
+        return [_form(entry, tensors) for entry in value]
+    tensors.append(value if isinstance(value, Tensor) else oar.to_tensor(value))
+    return {"tensor": True}
 
 
 def load_torch(path: str | os.PathLike[str]) -> TorchModel:
-    """The model of a file of PyTorch: what ``torch.export.save`` wrote.
+    """The model of a file of PyTorch: what ``torch.export.save`` or ``torch.jit.save`` wrote.
 
-    Loading runs no code from the file. Ops that cannot be imported are an error that lists all of them. Tensors that ``torch.save``
-    wrote are for ``oar.load``.
+    Loading runs no code from the file as Python: the source in archives of TorchScript is read as what it describes. Ops that cannot be
+    imported are an error that lists all of them. Tensors that ``torch.save`` wrote are for ``oar.load``.
 
     Args:
-        path: the file, often with the ending ``.pt2``.
+        path: the file, often with the ending ``.pt2`` or ``.pt``.
 
     Returns:
         a ``TorchModel``. Its outputs are those of the module's containers, one after the other, named by their place in them.
@@ -173,6 +222,7 @@ def load_torch(path: str | os.PathLike[str]) -> TorchModel:
         >>> import oar
         >>> model = oar.interop.load_torch('model.pt2')  # doctest: +SKIP
         >>> scores, = model(oar.randn([1, 3, 224, 224]))  # doctest: +SKIP
+        >>> script = oar.interop.load_torch('speech.pt')  # doctest: +SKIP
+        >>> probability, = script(oar.randn([1, 512]), 16000)  # doctest: +SKIP
     """
-    native, weights = _C.torch_model(content_of(path, "interop.load_torch"))
-    return TorchModel(native, weights)
+    return TorchModel(*_C.torch_model(content_of(path, "interop.load_torch")))

@@ -32,6 +32,10 @@ void PickleMachine::refused(std::string_view what) const {
        admitted_);
 }
 
+void PickleMachine::create(const std::string& name, const std::vector<ItemPtr>&) {
+  refused(format("an object of the class '{}'", name.substr(0, 80)));
+}
+
 // bytes ----------------------------------------------------------------------------------------
 
 std::string_view PickleMachine::next(uint64_t count) {
@@ -131,11 +135,12 @@ void PickleMachine::push_name(std::string_view module, std::string_view name) {
   push(Item::Name).text = std::move(full);
 }
 
-void PickleMachine::reduce() {
+// What is called, and with which arguments.
+std::pair<std::string, std::vector<PickleItemPtr>> PickleMachine::popped_call() {
   const ItemPtr arguments = pop(), function = pop();
   if (function->kind != Item::Name || arguments->kind != Item::Tuple)
     damaged("a call of something else");
-  call(function->text, arguments->items);
+  return {function->text, arguments->items};
 }
 
 void PickleMachine::step(unsigned char code) {
@@ -260,9 +265,16 @@ void PickleMachine::step(unsigned char code) {
       push_name(names[0]->text, names[1]->text);
       break;
     }
-    case 'R':
-      reduce();
+    case 'R': {
+      const auto [name, arguments] = popped_call();
+      call(name, arguments);
       break;
+    }
+    case 0x81: {
+      const auto [name, arguments] = popped_call();
+      create(name, arguments);
+      break;
+    }
     case 'Q':
       refer(*pop());
       break;

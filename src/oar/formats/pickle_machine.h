@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "oar/base/error.h"
@@ -31,7 +32,8 @@ struct PickleItem {
     Name,
     Type,
     Storage,
-    Array
+    Array,
+    Object  // `text` is its class, the item its state
   };
   Kind kind = None;
   int64_t integer = 0;
@@ -66,6 +68,8 @@ class PickleMachine {
   virtual bool knows(std::string_view name) const = 0;
   virtual void call(const std::string& name, const std::vector<ItemPtr>& arguments) = 0;
   virtual void build(const Item& state, Item& object) = 0;
+  // A new object of a class.
+  virtual void create(const std::string& name, const std::vector<ItemPtr>& arguments);
   // A reference to something outside of the pickle.
   virtual void refer(const Item& id);
 
@@ -73,6 +77,8 @@ class PickleMachine {
   [[noreturn]] void refused(std::string_view what) const;
 
   Item& push(Item::Kind kind);
+  // The same value once more.
+  void again(const ItemPtr& item) { stack_.push_back(item); }
 
  private:
   std::string_view next(uint64_t count);
@@ -96,7 +102,7 @@ class PickleMachine {
   void recall(uint64_t place);
   void add(Item::Kind kind, std::vector<ItemPtr> items);
   void push_name(std::string_view module, std::string_view name);
-  void reduce();
+  std::pair<std::string, std::vector<ItemPtr>> popped_call();
   void step(unsigned char code);
 
   std::string_view file_;

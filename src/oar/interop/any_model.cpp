@@ -21,7 +21,7 @@ struct AnyModel::Parts {
   FileKind kind = FileKind::Unknown;
   std::string path;
   std::vector<Signature> inputs;
-  std::vector<std::string> outputs;
+  std::function<std::vector<std::string>()> outputs;
   std::function<Tensors(const Tensors&)> run;
   std::function<Program(const Tensors&)> program;
 };
@@ -53,7 +53,11 @@ template <class Parts>
 void take_oar(Parts& parts, const Model& model) {
   for (const Model::Port& port : model.inputs())
     parts.inputs.push_back({port.name, port.dtype, port.shape});
-  for (const Model::Port& port : model.outputs()) parts.outputs.push_back(port.name);
+  parts.outputs = [model] {
+    std::vector<std::string> names;
+    for (const Model::Port& port : model.outputs()) names.push_back(port.name);
+    return names;
+  };
   parts.run = [model](const Tensors& given) { return model.run(given); };
   parts.program = [model](const Tensors&) { return model.program(); };
 }
@@ -74,7 +78,7 @@ Signature signature_of(const Port& port) {
 template <class Parts>
 void take_graph(Parts& parts, const GraphModel& model) {
   for (const Port& port : model.inputs()) parts.inputs.push_back(signature_of(port));
-  parts.outputs = model.outputs();
+  parts.outputs = [model] { return model.outputs(); };
   parts.run = [model](const Tensors& given) { return model.run(given); };
   parts.program = [model](const Tensors& like) { return model.program(like); };
 }
@@ -98,6 +102,7 @@ void load_into(Parts& parts, const LoadOptions& options) {
     case FileKind::TensorFlow:
       return take_graph(parts, tensorflow::load_model(path));
     case FileKind::TorchProgram:
+    case FileKind::TorchScript:
       return take_graph(parts, pytorch::load_model(path).graph);
     case FileKind::Tflite:
       return take_graph(parts, tflite::load_model(path));
@@ -109,7 +114,7 @@ void load_into(Parts& parts, const LoadOptions& options) {
   fail(
       ErrorKind::InvalidArgument,
       "it is {}, not a model that runs.\nhint: Oar runs .oar files and models of Paddle (.pdmodel, "
-      ".json), ONNX, TensorFlow, TFLite, PyTorch (.pt2) and Caffe (.prototxt). `oar inspect` shows what "
+      ".json), ONNX, TensorFlow, TFLite, PyTorch (.pt2, TorchScript) and Caffe (.prototxt). `oar inspect` shows what "
       "other files hold.",
       described(parts.kind));
 }
@@ -144,7 +149,7 @@ AnyModel AnyModel::load(const std::string& path, const LoadOptions& options) {
 FileKind AnyModel::kind() const { return parts_->kind; }
 const std::string& AnyModel::path() const { return parts_->path; }
 const std::vector<Signature>& AnyModel::inputs() const { return parts_->inputs; }
-const std::vector<std::string>& AnyModel::outputs() const { return parts_->outputs; }
+std::vector<std::string> AnyModel::outputs() const { return parts_->outputs(); }
 Tensors AnyModel::run(const Tensors& inputs) const { return parts_->run(inputs); }
 Program AnyModel::program(const Tensors& like) const { return parts_->program(like); }
 

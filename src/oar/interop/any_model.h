@@ -40,7 +40,7 @@ class AnyModel {
   FileKind kind() const;
   const std::string& path() const;  // of the file that was guessed
   const std::vector<Signature>& inputs() const;
-  const std::vector<std::string>& outputs() const;
+  std::vector<std::string> outputs() const;  // some formats tell only after a run
   // Several threads may call it at once, unless the model writes states.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs) const;
   // The program for inputs like these, as it is in the file: no pass has changed it.

@@ -108,10 +108,11 @@ using SharedEntry = std::shared_ptr<const Entry>;
 struct GraphModel::Parts {
   std::vector<Port> inputs;
   std::vector<std::string> outputs;
+  std::function<std::vector<std::string>()> names;
   Import import;
   Steps steps;
   std::mutex mutex;
-  std::string obstacle;        // why there is no program
+  std::string obstacle;              // why there is no program
   std::vector<SharedEntry> entries;  // the newest last
 
   // Null if the model only runs step by step.
@@ -153,7 +154,12 @@ GraphModel::GraphModel(std::vector<Port> inputs, std::vector<std::string> output
 }
 
 const std::vector<Port>& GraphModel::inputs() const { return parts_->inputs; }
-const std::vector<std::string>& GraphModel::outputs() const { return parts_->outputs; }
+std::vector<std::string> GraphModel::outputs() const {
+  return parts_->names ? parts_->names() : parts_->outputs;
+}
+void GraphModel::name_outputs(std::function<std::vector<std::string>()> names) {
+  parts_->names = std::move(names);
+}
 
 std::vector<Tensor> GraphModel::run(const std::vector<Tensor>& inputs) const {
   const SharedEntry entry = parts_->entry(inputs);

@@ -73,8 +73,11 @@ class GraphModel {
   GraphModel(std::vector<Port> inputs, std::vector<std::string> outputs, Import import,
              Steps steps = {});
 
+  // Where only a run tells how many outputs there are, and what they are called: those of the newest.
+  void name_outputs(std::function<std::vector<std::string>()> names);
+
   const std::vector<Port>& inputs() const;
-  const std::vector<std::string>& outputs() const;
+  std::vector<std::string> outputs() const;
   // In the order of inputs() and outputs(). Several threads may call it at once.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs) const;
   // The program for inputs like these.

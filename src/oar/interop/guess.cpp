@@ -11,6 +11,7 @@
 #include "oar/formats/zip.h"
 #include "oar/interop/paddle/import.h"
 #include "oar/interop/protobuf.h"
+#include "oar/interop/pytorch/import.h"
 
 namespace oar::interop {
 namespace {
@@ -32,6 +33,7 @@ constexpr Known kKinds[] = {
     {FileKind::CaffeNet, "caffe", "a Caffe net", Known::Model},
     {FileKind::TensorFlow, "tensorflow", "a model of TensorFlow", Known::Model},
     {FileKind::TorchProgram, "torch-export", "a program of torch.export", Known::Model},
+    {FileKind::TorchScript, "torchscript", "a TorchScript archive", Known::Model},
     {FileKind::CaffeWeights, "caffemodel", "the weights of a Caffe net", Known::Other},
     {FileKind::Safetensors, "safetensors", "safetensors", Known::Tensors},
     {FileKind::Npz, "npz", "an .npz file", Known::Tensors},
@@ -64,27 +66,24 @@ constexpr Magic kMagics[] = {
     {FileKind::Png, 0, "\x89PNG\r\n\x1a\n"},
 };
 
-// The names of entries are known where the archive is whole.
-bool holds_program(std::string_view content) {
-  try {
-    const ZipFile zip(content);
-    return std::any_of(zip.entries().begin(), zip.entries().end(), [](const ZipFile::Entry& e) {
-      return e.name.ends_with("archive_format") ||
-             e.name.ends_with("serialized_exported_program.json");
-    });
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-// Files of arrays, of torch.export or of torch.save: by the names of entries.
+// Files of arrays, of torch.export, torch.jit.save or torch.save: by the names of entries, which are known where the archive is whole.
 FileKind kind_of_zip(std::string_view content) {
   uint16_t length = 0;
   if (content.size() < 30) return FileKind::Unknown;
   std::memcpy(&length, content.data() + 26, sizeof(length));
   const std::string_view name = content.substr(30, length);
   if (name.ends_with(".npy")) return FileKind::Npz;
-  if (holds_program(content)) return FileKind::TorchProgram;
+  try {
+    switch (pytorch::kind_of_archive(ZipFile(content))) {
+      case pytorch::ArchiveKind::Export:
+        return FileKind::TorchProgram;
+      case pytorch::ArchiveKind::Script:
+        return FileKind::TorchScript;
+      case pytorch::ArchiveKind::Other:
+        break;
+    }
+  } catch (const Error&) {  // the beginning still tells
+  }
   return name.ends_with("/data.pkl") || name.ends_with("/version") ? FileKind::TorchZip
                                                                    : FileKind::Unknown;
 }
@@ -143,8 +142,8 @@ FileKind kind_of_text(std::string_view content, std::string_view path) {
 namespace fs = std::filesystem;
 
 // Of the files of models that have several, the one with the program.
-constexpr const char* kModelEnds[] = {".oar",    ".json",     ".pdmodel", ".onnx",
-                                      ".tflite", ".prototxt", ".pb",      ".pt2"};
+constexpr const char* kModelEnds[] = {".oar",      ".json", ".pdmodel", ".onnx", ".tflite",
+                                      ".prototxt", ".pb",   ".pt2",     ".pt"};
 
 bool is_file(const fs::path& path) {
   std::error_code ignored;

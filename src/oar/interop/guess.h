@@ -23,6 +23,7 @@ enum class FileKind {
   CaffeNet,      // .prototxt, with a .caffemodel beside it
   TensorFlow,    // saved_model.pb, a frozen graph, or the model.json of TensorFlow.js
   TorchProgram,  // what torch.export.save writes
+  TorchScript,   // what torch.jit.save writes
   // tensors by name
   CaffeWeights,
   Safetensors,

@@ -33,11 +33,15 @@ Signature parse_signature(const Converter& converter) {
   const size_t open = converter.signature.find('(');
   std::string_view rest = converter.signature.substr(open + 1);
   rest.remove_suffix(1);
+  bool by_name = false;
   while (!trimmed(rest).empty()) {
     const size_t comma = std::min(rest.find(','), rest.size());
     std::string_view one = trimmed(rest.substr(0, comma));
     rest.remove_prefix(std::min(comma + 1, rest.size()));
+    by_name = by_name || one == "*";
+    if (one == "*") continue;
     Parameter p;
+    p.by_name = by_name;
     if (const size_t at = one.find('='); at != std::string_view::npos) {
       p.otherwise = default_in(one.substr(at + 1));
       one = one.substr(0, at);
@@ -61,7 +65,7 @@ const Table& table() {
          {activation_converters(), elementwise_converters(), reduction_converters(),
           product_converters(), network_converters(), resize_converters(), shape_converters(),
           creation_converters(), selection_converters(), recurrent_converters(), loss_converters(),
-          scalar_converters()})
+          scalar_converters(), container_converters(), text_converters(), script_converters()})
       for (const Converter& c : rows)
         all[std::string(c.signature.substr(0, c.signature.find('(')))].push_back(
             parse_signature(c));
@@ -77,6 +81,8 @@ bool fits(const Parameter& parameter, const Value& value) {
   if (parameter.type == "int") return value.kind == Value::Int || value.kind == Value::Float;
   if (parameter.type == "bool") return value.kind == Value::Bool;
   if (parameter.type == "str") return value.kind == Value::Text;
+  if (parameter.type == "list") return value.is_list();
+  if (parameter.type == "dict") return value.kind == Value::Dict;
   return value.is_number();
 }
 
@@ -106,7 +112,8 @@ std::optional<std::vector<Value>> bound(const Signature& signature,
       place = 0;
       while (place < parameters.size() && parameters[place].name != argument.name) ++place;
     }
-    if (place >= parameters.size() || given[place] || !fits(parameters[place], argument.value))
+    if (place >= parameters.size() || given[place] || !fits(parameters[place], argument.value) ||
+        (argument.name.empty() && parameters[place].by_name))
       return std::nullopt;
     values[place] = argument.value;
     given[place] = true;
@@ -154,6 +161,18 @@ std::vector<Tensor> Call::tensors(std::string_view parameter) const {
     all.push_back(item.tensor);
   }
   return all;
+}
+
+Box& Call::box(std::string_view parameter) const {
+  const Value& found = value(parameter);
+  if (!found.box) refuse(format("'{}' is {}, not a container", parameter, found.kind_name()));
+  return *found.box;
+}
+
+Box& Call::changed(std::string_view parameter) const {
+  Box& found = box(parameter);
+  heap_.check_change(found, name);
+  return found;
 }
 
 namespace {
@@ -271,6 +290,12 @@ Value Call::tuple_of(std::vector<Value> values) const {
 }
 Value Call::list_of(std::vector<Value> values) const {
   return heap_.make(Value::List, std::move(values));
+}
+
+Value Call::dict_of(std::vector<Value> keys, std::vector<Value> values) const {
+  Value made = heap_.make(Value::Dict, std::move(values));
+  made.box->keys = std::move(keys);
+  return made;
 }
 
 void Call::refuse(std::string_view why) const {

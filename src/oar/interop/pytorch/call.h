@@ -24,19 +24,23 @@ struct Argument {
 class Call;
 
 struct Converter {
-  // Names of parameters, with defaults. "other:Tensor" fits tensors alone, ":int" single numbers, ":bool" flags, ":str" texts.
+  // Names of parameters, with defaults; those after "*" are given by name. "other:Tensor" fits tensors alone, ":int" integers and real numbers,
+  // ":number" flags, too, ":bool" flags, ":str" texts, ":list" lists and tuples, ":dict" dictionaries.
   std::string_view signature;
   Value (*convert)(const Call&);
   enum Kind : uint8_t {
     Pure,
     Writes,  // it writes its first argument
     Random,
+    Plain,   // it moves values about and computes no tensor
+    Counts,  // what its tensors hold decides how many results it has
   } kind = Pure;
 };
 
 struct Parameter {
   std::string name, type;
   std::optional<Value> otherwise;
+  bool by_name = false;  // it has no place
 };
 
 struct Signature {
@@ -74,6 +78,11 @@ class Call {
   // An undefined tensor if it is left out.
   Tensor maybe(std::string_view parameter) const;
   std::vector<Tensor> tensors(std::string_view parameter) const;
+  // Of a list or a dictionary that is read or changed.
+  Box& box(std::string_view parameter) const;
+  // The same, to be changed: an error if it is a part of the module, which runs step by step then.
+  Box& changed(std::string_view parameter) const;
+  Heap& heap() const { return heap_; }
   int64_t integer(std::string_view parameter) const;
   double number(std::string_view parameter) const;
   bool flag(std::string_view parameter) const;
@@ -93,6 +102,7 @@ class Call {
   Value tuple(const std::vector<Tensor>& tensors) const;
   Value tuple_of(std::vector<Value> values) const;
   Value list_of(std::vector<Value> values) const;
+  Value dict_of(std::vector<Value> keys, std::vector<Value> values) const;
 
   [[noreturn]] void refuse(std::string_view why) const;
 
@@ -121,5 +131,8 @@ std::span<const Converter> selection_converters();
 std::span<const Converter> recurrent_converters();
 std::span<const Converter> loss_converters();
 std::span<const Converter> scalar_converters();
+std::span<const Converter> container_converters();
+std::span<const Converter> text_converters();
+std::span<const Converter> script_converters();
 
 }  // namespace oar::pytorch

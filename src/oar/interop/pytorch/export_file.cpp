@@ -244,7 +244,8 @@ class Reader {
 bool is_export_archive(const ZipFile& zip) {
   if (zip.find(kOlderProgram)) return true;
   return std::any_of(zip.entries().begin(), zip.entries().end(), [](const ZipFile::Entry& e) {
-    return e.name.ends_with(".json") && e.name.find("/models/") != std::string::npos;
+    return e.name.ends_with("archive_format") ||
+           (e.name.ends_with(".json") && e.name.find("/models/") != std::string::npos);
   });
 }
 

@@ -38,10 +38,7 @@ class Runner {
   Program run(const std::vector<Tensor>& like) {
     Scope scope;
     for (const Weight& w : file_.weights) {
-      interop::GraphCapture::constant(w.name, w.tensor);
-      Value value(w.tensor);
-      value.known = !is_written(w);
-      scope.values[w.value] = value;
+      scope.values[w.value] = machine_.constant(w.name, w.tensor, !is_written(w));
     }
     for (size_t i = 0; i < file_.inputs.size(); ++i)
       scope.values[file_.inputs[i].name] = machine_.input(file_.inputs[i].name, like[i]);
@@ -243,7 +240,7 @@ Model model_of_export(const ZipFile& zip) {
   const auto import = [file](const std::vector<Tensor>& like) {
     return imported([&](Machine& machine) { return Runner(*file, machine).run(like); });
   };
-  return {interop::GraphModel(file->inputs, file->output_names, import), std::move(weights)};
+  return {interop::GraphModel(file->inputs, file->output_names, import), std::move(weights), {}};
 }
 
 }  // namespace oar::pytorch

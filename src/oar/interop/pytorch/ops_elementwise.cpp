@@ -212,7 +212,7 @@ constexpr Converter kConverters[] = {
     {"gt(self, other:Tensor)", binary<greater_than>},
     {"ge(self, other:Tensor)", binary<greater_equal>},
     {"where(condition, self, other)", chosen},
-    {"where(condition)", places_where},
+    {"where(condition)", places_where, Converter::Counts},
     {"clamp(self, min=None, max=None)", limited},
     {"clip(self, min=None, max=None)", limited},
     {"clamp_min(self, min)", limited_below},

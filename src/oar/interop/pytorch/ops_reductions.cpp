@@ -147,6 +147,10 @@ Value smallest_along(const Call& c) {
 }
 Value top(const Call& c) {
   const Tensor& x = c.tensor("self");
+  if (c.integer("k") == 0 && x.rank() > 0) {
+    const Tensor none = slice(x, {c.axis("dim", x.rank())}, {0}, {0});
+    return c.tuple({none, cast(none, DType::Int64)});
+  }
   const auto [values, places] =
       topk(x, c.integer("k"), c.axis("dim", x.rank()), c.flag("largest"), c.flag("sorted"));
   return c.tuple({values, cast(places, DType::Int64)});

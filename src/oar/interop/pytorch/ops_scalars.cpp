@@ -109,7 +109,9 @@ Value exponential_of(const Call& c) { return Value::of(std::exp(c.number("a")));
 Value logarithm(const Call& c) { return Value::of(std::log(c.number("a"))); }
 Value real_number(const Call& c) { return Value::of(c.number("a")); }
 Value integer_number(const Call& c) {
-  return whole(c, "a") ? Value::of(c.integer("a")) : truncated(c);
+  const Value& a = c.value("a");
+  const bool real = a.kind == Value::Float || (a.is_tensor() && is_floating(a.tensor.dtype()));
+  return real ? truncated(c) : Value::of(c.integer("a"));
 }
 Value truth(const Call& c) { return Value::flag(c.number("a") != 0); }
 Value opposite(const Call& c) { return Value::flag(c.number("a") == 0); }
@@ -173,6 +175,37 @@ constexpr Converter kConverters[] = {
     {"builtins.int(a)", integer_number},
     {"builtins.bool(a)", truth},
     {"builtins.if_else(a, b, c)", if_else},
+    // The same, as TorchScript calls them.
+    {"add(a:number, b:number)", added},
+    {"sub(a:number, b:number)", subtracted},
+    {"mul(a:number, b:number)", multiplied},
+    {"floordiv(a:number, b:number)", divided_down},
+    {"floor_divide(a:number, b:number)", divided_down},
+    {"true_divide(a:number, b:number)", divided},
+    {"remainder(a:number, b:number)", rest},
+    {"pow(a:number, b:number)", raised},
+    {"neg(a:number)", negated},
+    {"abs(a:number)", magnitude},
+    {"prim.abs(a:number)", magnitude},
+    {"prim.min(a:number, b:number)", smaller},
+    {"prim.max(a:number, b:number)", larger},
+    {"eq(a:number, b:number)", compared<std::equal_to<>>},
+    {"ne(a:number, b:number)", compared<std::not_equal_to<>>},
+    {"lt(a:number, b:number)", compared<std::less<>>},
+    {"le(a:number, b:number)", compared<std::less_equal<>>},
+    {"gt(a:number, b:number)", compared<std::greater<>>},
+    {"ge(a:number, b:number)", compared<std::greater_equal<>>},
+    {"floor(a:number)", floored},
+    {"ceil(a:number)", lifted},
+    {"sqrt(a:number)", root},
+    {"exp(a:number)", exponential_of},
+    {"log(a:number)", logarithm},
+    {"Int(a)", integer_number},
+    {"IntImplicit(a)", integer_number},
+    {"Float(a)", real_number},
+    {"Bool(a)", truth},
+    {"__not__(a)", opposite},
+    {"ScalarImplicit(self)", content},
     {"item(self)", content},
     {"_local_scalar_dense(self)", content},
     {"is_nonzero(self)", content},

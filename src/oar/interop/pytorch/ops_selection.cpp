@@ -124,6 +124,12 @@ Value places_by_axis(const Call& c) {
     all.push_back(squeeze(slice(found, {1}, {i}, {i + 1}), IntArgs({1})));
   return c.listed(all);
 }
+Value distinct_values(const Call& c) {
+  const Tensor& x = c.tensor("self");
+  const auto [values, first, inverse, counts] = unique_flat(x, false, true, true);
+  return c.tuple({values, reshape(cast(inverse, DType::Int64), DimArgs(x.dims())),
+                  cast(counts, DType::Int64)});
+}
 Value one_hot_of(const Call& c) {
   if (c.integer("num_classes") < 0) c.refuse("its number of classes depends on values");
   return cast(one_hot(c.tensor("self"), c.integer("num_classes")), DType::Int64);
@@ -191,6 +197,21 @@ Value kept_boxes(const Call& c) {
   return nms(c.tensor("dets"), c.number("iou_threshold"), scores);
 }
 
+// A region has the number of its image before its corners; Oar takes the regions of one image after the other.
+Value regions_of_one_size(const Call& c) {
+  const Tensor &x = c.tensor("input"), &regions = c.tensor("rois");
+  const Tensor image = squeeze(slice(regions, {1}, {0}, {1}), IntArgs({1}));
+  const Tensor order = argsort(image, 0, false, true);
+  const Tensor boxes = index_select(slice(regions, {1}, {1}, {5}), order, 0);
+  const Tensor numbers = range(0, x.dim(0).value(), 1, image.dtype());
+  const Tensor counts =
+      sum(cast(equal(unsqueeze(image, {1}), unsqueeze(numbers, {0})), DType::Int32), IntArgs({0}));
+  const Tensor made =
+      roi_align(x, boxes, counts, {c.integer("pooled_height"), c.integer("pooled_width")},
+                c.number("spatial_scale"), c.integer("sampling_ratio"), c.flag("aligned"));
+  return index_select(made, argsort(order, 0, false, true), 0);
+}
+
 constexpr Converter kConverters[] = {
     {"embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False)",
      embedded},
@@ -220,11 +241,13 @@ constexpr Converter kConverters[] = {
     {"_unsafe_index_put(self, indices, values, accumulate=False)", put_at},
     {"_index_put_impl(self, indices, values, accumulate=False, unsafe=False)", put_at},
     {"masked_fill(self, mask, value)", masked_filled},
-    {"masked_select(self, mask)", masked_chosen},
+    {"masked_select(self, mask)", masked_chosen, Converter::Counts},
     {"masked_scatter(self, mask, source)", masked_scattered},
-    {"nonzero(self)", places},
-    {"nonzero_numpy(self)", places_by_axis},
-    {"argwhere(self)", places},
+    {"nonzero(self)", places, Converter::Counts},
+    {"nonzero_numpy(self)", places_by_axis, Converter::Counts},
+    {"argwhere(self)", places, Converter::Counts},
+    {"_unique2(self, sorted=True, return_inverse=False, return_counts=False)", distinct_values,
+     Converter::Counts},
     {"one_hot(self, num_classes=-1)", one_hot_of},
     {"isin(elements, test_elements, assume_unique=False, invert=False)", is_in},
     {"searchsorted(sorted_sequence, self, out_int32=False, right=False, side=None, sorter=None)",
@@ -237,7 +260,9 @@ constexpr Converter kConverters[] = {
     {"zero_(self)", zeroed, Converter::Writes},
     {"copy(self:Tensor, src, non_blocking=False)", replaced},
     {"fill(self, value)", refilled},
-    {"nms(dets, scores, iou_threshold)", kept_boxes},
+    {"roi_align(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned)",
+     regions_of_one_size},
+    {"nms(dets, scores, iou_threshold)", kept_boxes, Converter::Counts},
 };
 
 }  // namespace

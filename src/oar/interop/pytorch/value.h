@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,13 +15,13 @@ namespace oar::pytorch {
 struct Box;
 
 struct Value {
-  enum Kind : uint8_t { None, Bool, Int, Float, Text, Tensor, List, Tuple, Dict, Object };
+  enum Kind : uint8_t { None, Bool, Int, Float, Text, Tensor, List, Tuple, Dict, Object, Name };
 
   Kind kind = None;
   bool known = false;   // a tensor that depends on no input
   int64_t integer = 0;  // of flags, too
   double number = 0;    // of Float
-  std::string text;     // of Text
+  std::string text;     // of Text; of Name, a function or a class of the program
   oar::Tensor tensor;   // of Tensor
   Box* box = nullptr;   // of containers and objects, which are shared
 
@@ -42,7 +43,8 @@ struct Value {
 // The content of a list, a tuple, a dictionary (with the keys apart) or an object (with named attributes).
 struct Box {
   std::vector<Value> items, keys;
-  std::string type;  // of an object
+  std::string type;   // of an object, and of a tuple with named parts
+  bool kept = false;  // it is part of the module, not of one run
   std::map<std::string, Value, std::less<>> attributes;
 };
 
@@ -50,9 +52,16 @@ struct Box {
 class Heap {
  public:
   Value make(Value::Kind kind, std::vector<Value> items = {});
+  // Counts what is added to a list, so that no program fills the memory.
+  void grow(size_t items);
+  // Called before a box is changed: an error if it is kept, unless changes are allowed. `what` changes it.
+  void check_change(const Box& box, std::string_view what);
+  bool may_change_kept = false;
+  bool changed_kept = false;
 
  private:
   std::deque<Box> boxes_;
+  size_t items_ = 0;
 };
 
 // What a value holds, of containers in it too, marked as depending on no input.
