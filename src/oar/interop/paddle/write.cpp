@@ -226,6 +226,7 @@ WrittenModel Writer::run() {
   }
   write_body(program, model_.inputs);
   for (const ValueId output : program.outputs) model_.outputs.push_back(id_of(output));
+  if (model_.parameters.empty()) number(0, DType::Float32);  // Paddle reads no empty file
   model_.main = std::move(frames_.back().block);
   return std::move(model_);
 }

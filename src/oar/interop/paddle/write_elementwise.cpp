@@ -56,7 +56,9 @@ void softplus_op(const Written& c) {
   c.give(c.add("softplus", {c.in("x")}, c.result(),
                {float_of("beta", c.number("beta")), float_of("threshold", c.number("threshold"))}));
 }
-void round_op(const Written& c) { c.give(c.add("round", {c.in("x")}, c.result())); }
+void round_op(const Written& c) { 
+  c.give(c.add("round", {c.in("x")}, c.result(), {int_of("decimals", 0)}));
+}
 bool to_integers(const ProgramCall& c) { return c.integer("decimals") == 0; }
 
 void clip_op(const Written& c) {

@@ -110,6 +110,7 @@ const Extra kExtras[] = {
     {"elementwise_", "axis", int32_t{-1}},
     {"fill_constant", "force_cpu", false},
     {"reduce_", "reduce_all", false},
+    {"expand_v2", "shape", std::vector<int32_t>()},
     {"hard_swish", "threshold", 6.0F},
     {"hard_swish", "scale", 6.0F},
     {"hard_swish", "offset", 3.0F},
@@ -226,7 +227,8 @@ class LegacyWriter {
       for (const FileId id : ids) declare(block, id);
     if (node.op == "if") return add_if(block, node);
     if (node.op == "while") return add_while(block, node);
-    const LegacyOp* names = legacy_of(node.op);
+    const bool triangle = node.op == "tril" || node.op == "triu";
+    const LegacyOp* names = legacy_of(triangle ? "tril_triu" : node.op);
     internal_check(names != nullptr, "no legacy op is {}", node.op);
     std::vector<Named> inputs, outputs;
     Attributes attributes;
@@ -237,11 +239,12 @@ class LegacyWriter {
         add_constant(*names, operand, attributes);
         continue;
       }
-      if (!operand.is_list && operand.ids[0] == 0) continue;
       internal_check(i < slots.size(), "{} has no operand {}", names->name, i);
       std::string_view slot = slots[i].substr(0, slots[i].find('|'));
       if (slot.front() == '*') slot.remove_prefix(1);
-      inputs.push_back({std::string(slot), names_of(operand.ids)});
+      const bool left_out = !operand.is_list && operand.ids[0] == 0;  // but named
+      inputs.push_back(
+          {std::string(slot), left_out ? std::vector<std::string>() : names_of(operand.ids)});
     }
     const std::vector<std::string_view> made = words_of(names->outputs);
     for (size_t i = 0; i < node.results.size(); ++i) {
@@ -252,6 +255,7 @@ class LegacyWriter {
     }
     for (const FileAttribute& a : node.attributes)
       attributes.add(legacy_name(*names, a.name), narrowed(a.value));
+    if (triangle) attributes.add("lower", node.op == "tril");
     add_extras(*names, node, attributes);
     add(block, names->name, inputs, outputs, attributes);
   }

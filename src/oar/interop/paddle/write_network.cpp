@@ -162,14 +162,27 @@ void avg_pool_op(const Written& c) {
 }
 bool is_plain_mean(const ProgramCall& c) { return is_plain_window(c) && !c.given("divisor"); }
 
-template <bool mean>
-void adaptive_op(const Written& c) {
+void adaptive_avg_op(const Written& c) {
   const size_t axes = c.list("output_size").size();
-  pool(c, "output_size", List(axes, 1), List(2 * axes, 0), mean ? "avg" : "max", false, true, true);
+  pool(c, "output_size", List(axes, 1), List(2 * axes, 0), "avg", false, true, true);
 }
 bool is_adaptive(const ProgramCall& c) { return is_image(c, "x") && c.are_known("output_size"); }
+
+// Only the op that has places, too, knows these windows.
+void adaptive_max_op(const Written& c) {
+  const Images images(c, "x");
+  const List kernel = images.each(c.list("output_size"), 1);
+  const FileType type = images.result();
+  const std::vector<FileId> made = c.writer.add(
+      images.op("max_pool") + "_with_index", {images.image(c.in("x"))},
+      {type, {DType::Int32, type.shape}},
+      {ints_of("kernel_size", kernel), ints_of("strides", List(kernel.size(), 1)),
+       ints_of("paddings", List(kernel.size(), 0)), flag_of("global_pooling", false),
+       flag_of("adaptive", true), flag_of("ceil_mode", false)});
+  images.give(made[0]);
+}
 bool is_adaptive_max(const ProgramCall& c) {
-  return is_adaptive(c) && !c.is_read(c.call.results[1]);
+  return is_adaptive(c) && !c.flag("channels_last") && !c.is_read(c.call.results[1]);
 }
 
 // ---- normalisations ------------------------------------------------------------------------------
@@ -244,10 +257,9 @@ void interpolate(const Written& c, std::string_view mode, bool align_corners, in
     for (size_t i = 0; i < sizes.size(); ++i)
       out[3 - static_cast<size_t>(axes) + i] = sizes[i].value();
   }
-  constexpr const char* kLayouts[2][3] = {{"NCW", "NCHW", "NCDHW"}, {"NWC", "NHWC", "NDHWC"}};
   const std::string name = m.op;
   c.give(c.add(name + "_interp", {c.in("x"), computed, 0, 0}, c.result(),
-               {text_of("data_format", kLayouts[last][axes - 1]), int_of("out_d", out[0]),
+               {text_of("data_format", last ? "NHWC" : "NCHW"), int_of("out_d", out[0]),
                 int_of("out_h", out[1]), int_of("out_w", out[2]), floats_of("scale", scale),
                 text_of("interp_method", name), flag_of("align_corners", align_corners),
                 int_of("align_mode", align_mode)}));
@@ -304,8 +316,8 @@ constexpr OpWriter kWriters[] = {
     {"conv_input_grad", conv_transposed, is_plain_transposed},
     {"max_pool", max_pool_op, has_no_mask},
     {"avg_pool", avg_pool_op, is_plain_mean},
-    {"adaptive_avg_pool", adaptive_op<true>, is_adaptive},
-    {"adaptive_max_pool", adaptive_op<false>, is_adaptive_max},
+    {"adaptive_avg_pool", adaptive_avg_op, is_adaptive},
+    {"adaptive_max_pool", adaptive_max_op, is_adaptive_max},
     {"channel_affine", affine_op},
     {"layer_norm_rows", layer_norm_op, statistics_are_unread},
     {"group_norm_rows", group_norm_op, knows_groups},

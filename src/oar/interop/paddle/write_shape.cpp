@@ -181,10 +181,9 @@ void range_op(const Written& c) {
   c.give(c.add("arange", {scalar_of(c, "start"), scalar_of(c, "end"), scalar_of(c, "step")},
                c.result(), {dtype_of("dtype", c.result().dtype)}));
 }
-template <bool lower>
 void triangle_op(const Written& c) {
-  c.give(c.add("tril_triu", {c.in("x")}, c.result(),
-               {int_of("diagonal", c.integer("diagonal")), flag_of("lower", lower)}));
+  c.give(c.add(c.call.op->name(), {c.in("x")}, c.result(),
+               {int_of("diagonal", c.integer("diagonal"))}));
 }
 void diagonal_op(const Written& c) {
   c.give(c.add("diagonal", {c.in("x")}, c.result(),
@@ -216,8 +215,8 @@ constexpr OpWriter kWriters[] = {
     {"ones_like", ones_op},
     {"product_of", product_op},
     {"range", range_op},
-    {"tril", triangle_op<true>},
-    {"triu", triangle_op<false>},
+    {"tril", triangle_op},
+    {"triu", triangle_op},
     {"diagonal", diagonal_op},
 };
 
