@@ -63,10 +63,14 @@ PyObject* is_paddle_program(PyObject*, PyObject* args) {
       [&] { return PyBool_FromLong(paddle::is_program({bytes, static_cast<size_t>(size)})); });
 }
 
-// (the program's file, that of the parameters)
-PyObject* paddle_files(PyObject*, PyObject* program) {
+// (program, a path whose ending is the format) -> (the program's file, that of the parameters)
+PyObject* paddle_files(PyObject*, PyObject* args) {
+  PyObject* program;
+  const char* path;
+  if (!PyArg_ParseTuple(args, "Os", &program, &path)) return nullptr;
   return guarded([&] {
-    const paddle::Files files = paddle::write_model(native_program(program));
+    const paddle::Files files =
+        paddle::write_model(native_program(program), paddle::format_of(path));
     const auto bytes = [](const std::string& content) {
       return checked(
           PyBytes_FromStringAndSize(content.data(), static_cast<Py_ssize_t>(content.size())));
@@ -76,7 +80,7 @@ PyObject* paddle_files(PyObject*, PyObject* program) {
   });
 }
 
-PyMethodDef kPaddleFunctions[] = {{"paddle_files", paddle_files, METH_O, nullptr},
+PyMethodDef kPaddleFunctions[] = {{"paddle_files", paddle_files, METH_VARARGS, nullptr},
                                   {"paddle_model", paddle_model, METH_VARARGS, nullptr},
                                   {"paddle_open_program", paddle_open_program, METH_O, nullptr},
                                   {"paddle_parameters", paddle_parameters, METH_O, nullptr},

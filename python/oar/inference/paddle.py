@@ -88,8 +88,8 @@ def load(prefix: str | os.PathLike[str], parameters: str | os.PathLike[str] | No
     return Model(read(file), read(weights) if os.path.isfile(weights) else b"")
 
 
-def save(function: Any, prefix: str | os.PathLike[str], input_spec: Any) -> None:
-    """Write a layer or a function as an inference model that Paddle 3 reads: ``prefix.json`` and ``prefix.pdiparams``.
+def save(function: Any, prefix: str | os.PathLike[str], input_spec: Any, *, legacy: bool = False) -> None:
+    """Write a layer or a function as an inference model that Paddle reads: ``prefix.json`` and ``prefix.pdiparams``.
 
     Ops without a counterpart are an error that lists them all; nothing is written then. Call ``eval()`` on a layer first.
 
@@ -97,6 +97,7 @@ def save(function: Any, prefix: str | os.PathLike[str], input_spec: Any) -> None
         function: the layer or function.
         prefix: the path of the files without their endings.
         input_spec: an ``InputSpec`` per argument; sizes that are None stay open.
+        legacy: write ``prefix.pdmodel``, which Paddle 2 reads, too, instead of ``prefix.json``.
 
     Examples:
         >>> import os, tempfile
@@ -111,7 +112,8 @@ def save(function: Any, prefix: str | os.PathLike[str], input_spec: Any) -> None
     from oar.framework._replace import replace_files
 
     called = function.forward if isinstance(function, oar.nn.Layer) else function
-    with oar.no_grad():
-        program, parameters = _C.paddle_files(oar.jit.capture(called, input_spec)._native)
     path = os.fspath(prefix)
-    replace_files({path + ".json": lambda file: file.write(program), path + ".pdiparams": lambda file: file.write(parameters)})
+    file = path + (".pdmodel" if legacy else ".json")
+    with oar.no_grad():
+        program, parameters = _C.paddle_files(oar.jit.capture(called, input_spec)._native, file)
+    replace_files({file: lambda file: file.write(program), path + ".pdiparams": lambda file: file.write(parameters)})

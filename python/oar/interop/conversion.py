@@ -21,7 +21,7 @@ from oar.static.program import written_elsewhere
 
 __all__ = ["Conversion", "convert"]
 
-_MODEL_ENDS = (".oar", ".onnx", ".json")
+_MODEL_ENDS = (".oar", ".onnx", ".json", ".pdmodel")
 _WEIGHT_ENDS = (".safetensors", ".npz", ".pdparams")
 _LIKELY_BATCH, _LIKELY_SIZE = 2, 320  # of open sizes, while a model is imported; they stay open
 
@@ -54,7 +54,7 @@ def convert(source: str | os.PathLike[str], target: str | os.PathLike[str], *, w
     """Write a model, or a file of weights, in another format. Files appear whole or not at all.
 
     The source is guessed by its content: any model or file of tensors that Oar reads. The ending of the target says what is written:
-    ``.oar``, ``.onnx`` or Paddle's ``.json`` with ``.pdiparams`` for models; ``.safetensors``, ``.npz`` or ``.pdparams`` for weights,
+    ``.oar``, ``.onnx`` or Paddle's ``.json`` (``.pdmodel`` for Paddle 2) with ``.pdiparams`` for models; ``.safetensors``, ``.npz`` or ``.pdparams`` for weights,
     also for those of a model. Sizes that the source leaves open stay open, unless the format cannot say so (Caffe, TFLite) or an op
     needs to know them.
 
@@ -154,7 +154,7 @@ class _Source:
         _C.onnx_export(self.native, path, opset, self.inputs, self.outputs, 1 << 30)
 
     def write_paddle(self, path: str) -> None:
-        program, parameters = _C.paddle_files(self.native)
+        program, parameters = _C.paddle_files(self.native, path)
         replace_files({path: partial(_write, program), os.path.splitext(path)[0] + ".pdiparams": partial(_write, parameters)})
 
 

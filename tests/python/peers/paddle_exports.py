@@ -112,18 +112,23 @@ def data(case: str) -> tuple[list[int | None], np.ndarray]:
 
 
 def read(paddle, prefix: str) -> None:
-    """The results of a model that Oar wrote: by a layer, and by a predictor."""
+    """The results of a model that Oar wrote: by a layer, which Paddle 3 makes of its own format alone, and by a predictor."""
     with np.load(prefix + ".npz") as stored:
         x = stored["x"]
-    results = paddle.jit.load(prefix)(paddle.to_tensor(x))
-    listed = results if isinstance(results, (list, tuple)) else [results]
-    config = paddle.inference.Config(prefix + ".json", prefix + ".pdiparams")
+    found = {}
+    legacy = os.path.isfile(prefix + ".pdmodel")
+    if not legacy:
+        results = paddle.jit.load(prefix)(paddle.to_tensor(x))
+        listed = results if isinstance(results, (list, tuple)) else [results]
+        found.update({f"r{i}": r.numpy() for i, r in enumerate(listed)})
+    config = paddle.inference.Config(prefix + (".pdmodel" if legacy else ".json"), prefix + ".pdiparams")
     config.disable_gpu()
     predictor = paddle.inference.create_predictor(config)
     predictor.get_input_handle(predictor.get_input_names()[0]).copy_from_cpu(x)
     predictor.run()
     again = [predictor.get_output_handle(name).copy_to_cpu() for name in predictor.get_output_names()]
-    np.savez(prefix + "_read.npz", **{f"r{i}": r.numpy() for i, r in enumerate(listed)}, **{f"p{i}": r for i, r in enumerate(again)})
+    found.update({f"p{i}": r for i, r in enumerate(again)})
+    np.savez(prefix + "_read.npz", **found)
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import oar
+import paddle_written_cases
 from peers import paddle_exports
 from peers.counts import COMPARED, count
 
@@ -42,36 +43,31 @@ def test_export(case, exporter, tmp_path, record_property):
     count("exported networks")
 
 
-WRITTEN = ("LeNet", "resnet18", "mobilenet_v1", "mobilenet_v2", "mobilenet_v3_small", "squeezenet1_0", "vgg11", "alexnet", "densenet121",
-           "googlenet", "inception_v3")
+WRITTEN = ("LeNet", "resnet18", "resnext50_32x4d", "mobilenet_v1", "mobilenet_v2", "mobilenet_v3_small", "squeezenet1_0", "vgg11", "alexnet",
+           "densenet121", "googlenet", "inception_v3", "shufflenet_v2_x1_0")
 
 
-class Encoder(oar.nn.Layer):
-    def __init__(self):
-        super().__init__()
-        self.table, self.head = oar.nn.Embedding(50, 16), oar.nn.Linear(16, 5)
-        self.layers = oar.nn.TransformerEncoder(oar.nn.TransformerEncoderLayer(16, 4, 32, activation="gelu"), 2)
-
-    def forward(self, ids):
-        return oar.nn.functional.softmax(self.head(self.layers(self.table(ids)).mean(1)))
-
-
-@pytest.mark.parametrize("case", (*WRITTEN, "encoder"))
-def test_written(case, exporter, tmp_path, record_property):
-    net = Encoder() if case == "encoder" else getattr(oar.vision.models, case)()
-    net.eval()
-    sizes, x = paddle_exports.data(case)
+@pytest.mark.parametrize("legacy", [False, True])
+@pytest.mark.parametrize("case", (*WRITTEN, *paddle_written_cases.CASES))
+def test_written(case, legacy, exporter, tmp_path, record_property):
+    if case in paddle_written_cases.CASES:
+        net, spec, x = paddle_written_cases.case(case)
+    else:
+        net = getattr(oar.vision.models, case)()
+        net.eval()
+        sizes, x = paddle_exports.data(case)
+        spec = [oar.static.InputSpec(sizes, str(x.dtype), "x")]
     prefix = str(tmp_path / case)
-    oar.inference.paddle.save(net, prefix, [oar.static.InputSpec(sizes, str(x.dtype), "x")])
-    results = net(oar.to_tensor(x))
-    mine = [t.numpy() for t in (results if isinstance(results, (list, tuple)) else [results])]
+    oar.inference.paddle.save(net, prefix, spec, legacy=legacy)
+    mine = paddle_written_cases.results(net, x)
     np.savez(prefix + ".npz", x=x)
     ask(exporter, "read", prefix)
     with np.load(prefix + "_read.npz") as stored:
-        error = max(distance(mine, [stored[f"{kind}{i}"] for i in range(len(mine))]) for kind in "rp")
+        kinds = sorted({name[0] for name in stored.files})
+        error = max(distance(mine, [stored[f"{kind}{i}"] for i in range(len(mine))]) for kind in kinds)
     record_property("difference", error)
-    print(f"| {case} | {error:.1e} |")
-    assert error < 1e-4
+    print(f"| {case} | {'pdmodel' if legacy else 'json'} | {error:.1e} |")
+    assert error < 1e-5
     count("written networks")
 
 

@@ -5,47 +5,15 @@
 
 #include "oar/base/error.h"
 #include "oar/base/file.h"
-#include "oar/base/string_util.h"
 #include "oar/base/version.h"
-#include "oar/compiler/deploy.h"
-#include "oar/compiler/passes/pass.h"
 #include "oar/interop/onnx/graph_writer.h"
 #include "oar/interop/onnx/model.h"
-#include "oar/ir/region.h"
 #include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/shape.h"
 #include "oar/tensor/byte_count.h"
 
 namespace oar::onnx {
 namespace {
-
-void collect_unwritable(const Program& program, int64_t opset, std::set<std::string>& missing) {
-  for (const Instruction& call : program.body.instructions) {
-    if (!can_be_written(OpCall(program, call, nullptr, opset))) missing.insert(call.op->name());
-    for_each_program(call.attributes.args(), [&](const Closure& inner) {
-      collect_unwritable(program_of(inner), opset, missing);
-    });
-  }
-}
-
-// Weights are constants, calls have counterparts.
-Program prepared(const Program& program, int64_t opset) {
-  for (const State& s : program.states)
-    user_check(
-        s.written == kNoValue, ErrorKind::Unsupported,
-        "the program writes '{}' when it runs, which an ONNX model cannot.\nhint: Export a layer after eval().",
-        program.label(s.value));
-  const Program made =
-      expanded_until(for_inference(program), [&](const Program& inner, const Instruction& call) {
-        return can_be_written(OpCall(inner, call, nullptr, opset));
-      });
-  std::set<std::string> missing;
-  collect_unwritable(made, opset, missing);
-  user_check(missing.empty(), ErrorKind::Unsupported,
-             "the program has ops that ONNX version {} has no counterpart for: {}.", opset,
-             join(std::vector<std::string>(missing.begin(), missing.end()), ", "));
-  return made;
-}
 
 std::string bare(const Program& program, ValueId id) { return program.label(id).substr(1); }
 
@@ -140,7 +108,10 @@ void export_program(const Program& program, const std::string& path, const Expor
   for (const auto& names : {options.inputs, options.outputs})
     user_check(std::set<std::string>(names.begin(), names.end()).size() == names.size(),
                ErrorKind::InvalidArgument, "the names of inputs or outputs are not all different.");
-  const Program written = prepared(program, options.opset);
+  const Program written =
+      for_writing(program, format("ONNX version {}", options.opset), [&](const ProgramCall& c) {
+        return can_be_written(OpCall(c.program, c.call, nullptr, options.opset));
+      });
   auto weights = std::make_shared<Weights>();
   GraphWriter graph(program.name, options.opset, weights);
   write_interface(graph, written, options);

@@ -6,7 +6,6 @@
 #include "oar/interop/onnx/model.h"
 #include "oar/ops/gen/copy.h"
 #include "oar/tensor/byte_count.h"
-#include "oar/tensor/dim_terms.h"
 
 namespace oar::onnx {
 namespace {
@@ -126,40 +125,40 @@ std::string GraphWriter::size_from(const Source& source) {
   return node("Gather", {found->second, integers({source.axis})}, {{"axis", int64_t{0}}});
 }
 
+struct GraphWriter::SizeNodes {
+  GraphWriter& graph;
+
+  std::string size(Dim d) { return graph.size(d); }
+  std::string number(int64_t value) { return graph.integers({value}); }
+  std::string symbol(Dim d) {
+    const auto own = graph.sources_.find(d.word());
+    return own != graph.sources_.end() ? graph.size_from(own->second) : graph.around_->size(d);
+  }
+  std::string add(const std::string& a, const std::string& b) { return graph.node("Add", {a, b}); }
+  std::string multiply(const std::string& a, const std::string& b) {
+    return graph.node("Mul", {a, b});
+  }
+  std::string quotient(const std::string& a, const std::string& b) {  // also below zero
+    return graph.node("Div", {graph.node("Sub", {a, remainder(a, b)}), b});
+  }
+  std::string remainder(const std::string& a, const std::string& b) {
+    return graph.node("Mod", {a, b});
+  }
+  std::string least(const std::string& a, const std::string& b) {
+    return graph.node("Min", {a, b});
+  }
+  std::string most(const std::string& a, const std::string& b) { return graph.node("Max", {a, b}); }
+};
+
 std::string GraphWriter::size(Dim d) {
   if (d.is_known()) return integers({d.value()});
   if (around_ && around_->knows(d)) return around_->size(d);
   if (const auto found = sizes_.find(d.word()); found != sizes_.end()) return found->second;
   user_check(knows(d), ErrorKind::Unsupported, "the size {} cannot be computed in the model.",
              d.str());
-  const auto factor = [&](const DimFactor& f) -> std::string {
-    if (f.kind == DimFactor::Symbol) {
-      const auto own = sources_.find(f.self.word());
-      return own != sources_.end() ? size_from(own->second) : around_->size(f.self);
-    }
-    const std::string left = size(f.left), right = size(f.right);
-    switch (f.kind) {
-      case DimFactor::Quotient:  // rounds down, also below zero: (a - a mod b) / b
-        return node("Div", {node("Sub", {left, node("Mod", {left, right})}), right});
-      case DimFactor::Remainder:
-        return node("Mod", {left, right});
-      case DimFactor::Least:
-        return node("Min", {left, right});
-      default:
-        return node("Max", {left, right});
-    }
-  };
-  std::string sum;
-  for (const DimTerm& term : terms_of(d)) {
-    std::string product;
-    if (term.coefficient != 1 || term.factors.empty()) product = integers({term.coefficient});
-    for (const DimFactor& f : term.factors) {
-      const std::string one = factor(f);
-      product = product.empty() ? one : node("Mul", {product, one});
-    }
-    sum = sum.empty() ? product : node("Add", {sum, product});
-  }
-  return sizes_[d.word()] = sum;
+  SizeNodes nodes{*this};
+  std::string made = computed_size(d, nodes);
+  return sizes_[d.word()] = std::move(made);
 }
 
 std::string GraphWriter::shape(Dims dims) {
@@ -286,56 +285,9 @@ ProtoWriter GraphWriter::proto() const {
 
 // ---- a call ------------------------------------------------------------------------------------
 
-size_t OpCall::place(std::string_view name) const {
-  const auto& parameters = call.op->schema().parameters;
-  for (size_t i = 0; i < parameters.size(); ++i)
-    if (parameters[i].name == name) return i;
-  fail(ErrorKind::Internal, "{} has no parameter {}.", call.op->name(), name);
-}
-
-bool OpCall::has(std::string_view name) const {
-  const Operand& operand = call.operands[place(name)];
-  return operand.kind != Operand::Attribute && !operand.ids.empty() && operand.ids[0] != kNoValue;
-}
-
-const ValueType& OpCall::type(std::string_view name) const {
-  return program.type_of(call.operands[place(name)].ids[0]);
-}
-
 std::string OpCall::in(std::string_view name) const {
-  return has(name) ? graph_->name_of(call.operands[place(name)].ids[0]) : std::string();
-}
-
-std::vector<ValueId> OpCall::values(std::string_view name) const {
-  const Operand& operand = call.operands[place(name)];
-  return {operand.ids.begin(), operand.ids.end()};
-}
-
-const Value& OpCall::value(std::string_view name) const { return call.attributes[place(name)]; }
-
-double OpCall::number(std::string_view name) const {
-  const Value& v = value(name);
-  return v.tag == OAR_TAG_DOUBLE ? v.as_double() : v.as_scalar().to_double();
-}
-
-std::vector<int64_t> OpCall::list(std::string_view name) const {
-  const Ints ints = value(name).as_ints();
-  return {ints.begin(), ints.end()};
-}
-
-std::vector<Dim> OpCall::sizes(std::string_view name) const {
-  const Dims dims = value(name).as_dim_list();
-  return {dims.begin(), dims.end()};
-}
-
-bool OpCall::are_known(std::string_view name) const {
-  const std::vector<Dim> dims = sizes(name);
-  return std::all_of(dims.begin(), dims.end(), [](Dim d) { return d.is_known(); });
-}
-
-int64_t OpCall::axis(std::string_view name, std::string_view of) const {
-  const int64_t given = integer(name);
-  return given < 0 ? given + rank(of) : given;
+  const ValueId id = value_of(name);
+  return id == kNoValue ? std::string() : graph_->name_of(id);
 }
 
 // ---- tables ------------------------------------------------------------------------------------

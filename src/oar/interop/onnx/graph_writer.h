@@ -15,8 +15,8 @@
 #include <variant>
 #include <vector>
 
+#include "oar/interop/program_call.h"
 #include "oar/interop/proto_writer.h"
-#include "oar/ir/program.h"
 
 namespace oar::onnx {
 
@@ -97,6 +97,7 @@ class GraphWriter {
   std::vector<bool> used_nodes() const;
   bool knows(Dim d) const;
   std::string size_from(const Source& source);
+  struct SizeNodes;
 
   std::string name_;
   std::shared_ptr<Weights> weights_;
@@ -110,36 +111,15 @@ class GraphWriter {
 };
 
 // A call of the program, and the graph that it is written to.
-class OpCall {
+class OpCall : public ProgramCall {
  public:
   OpCall(const Program& program, const Instruction& call, GraphWriter* graph, int64_t opset)
-      : program(program), call(call), opset(opset), graph_(graph) {}
+      : ProgramCall(program, call), opset(opset), graph_(graph) {}
 
-  const Program& program;
-  const Instruction& call;
   const int64_t opset;
   GraphWriter& graph() const { return *graph_; }
 
-  // Operands, by the names of the schema.
-  bool has(std::string_view name) const;
-  const ValueType& type(std::string_view name) const;
   std::string in(std::string_view name) const;  // "" if it is left out
-  std::vector<ValueId> values(std::string_view name) const;
-  const ValueType& result_type(size_t i = 0) const { return program.type_of(call.results[i]); }
-  int64_t rank(std::string_view name) const { return type(name).shape.rank(); }
-
-  // Attributes.
-  const Value& value(std::string_view name) const;
-  bool given(std::string_view name) const { return !value(name).is_none(); }
-  int64_t integer(std::string_view name) const { return value(name).as_int(); }
-  double number(std::string_view name) const;
-  bool flag(std::string_view name) const { return value(name).as_bool(); }
-  std::string text(std::string_view name) const { return std::string(value(name).as_string()); }
-  std::vector<int64_t> list(std::string_view name) const;
-  std::vector<Dim> sizes(std::string_view name) const;
-  bool are_known(std::string_view name) const;
-  // An axis, counted from the first.
-  int64_t axis(std::string_view name, std::string_view of) const;
 
   // Nodes.
   std::string node(std::string_view op, const Names& inputs, const Attributes& a = {}) const {
@@ -153,7 +133,6 @@ class OpCall {
   }
 
  private:
-  size_t place(std::string_view name) const;
   GraphWriter* graph_;
 };
 

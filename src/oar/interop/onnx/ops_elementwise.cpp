@@ -154,7 +154,15 @@ Dim minus(Dim a, Dim b) { return a - b; }
 Dim times(Dim a, Dim b) { return a * b; }
 Dim over(Dim a, Dim b) { return floor_div(a, b); }  // sizes are not negative
 
+// 1 above the threshold, else 0.
+Values binarised(const Call& c) {
+  const Tensor& x = c.tensor(0);
+  const Tensor threshold = full({}, c.number("threshold", 0), x.dtype());
+  return {cast(greater_than(x, threshold), x.dtype())};
+}
+
 constexpr Converter kConverters[] = {
+    {"Binarizer", binarised, "ai.onnx.ml"},
     {"Abs", unary<abs>},
     {"Acos", unary<acos>},
     {"Acosh", unary<acosh>},

@@ -188,8 +188,9 @@ Values max_pooled(const Call& c) {
                                                      : -128;
     return {over_windows(c, w, x, least, maximum)};
   }
-  if (c.integer("storage_order", 0) != 0 && c.node.outputs.size() > 1)
-    c.refuse("its indices are in column order");
+  const bool by_columns = c.integer("storage_order", 0) != 0;
+  if (by_columns && c.node.outputs.size() > 1 && x.rank() != 4)
+    c.refuse("its indices are in column order, and it is no image");
   const auto [best, places] = max_pool(x, w.kernel, w.stride, w.padding(), c.flag("ceil_mode"));
   if (c.node.outputs.size() < 2) return {without_last(c, w, best)};
   // ONNX counts the elements of the whole tensor, Oar those of one plane.
@@ -201,7 +202,13 @@ Values max_pooled(const Call& c) {
   const Dim count = x.dim(0) * x.dim(1);
   const Tensor firsts =
       reshape(range(0, count.value(), 1, DType::Int64) * product_of({plane}, DType::Int64), planes);
-  return {without_last(c, w, best), without_last(c, w, cast(places, DType::Int64) + firsts)};
+  Tensor inside = cast(places, DType::Int64);
+  if (by_columns) {
+    const Tensor height = product_of({x.dim(2)}, DType::Int64),
+                 width = product_of({x.dim(3)}, DType::Int64);
+    inside = remainder(inside, width) * height + floor_divide(inside, width);
+  }
+  return {without_last(c, w, best), without_last(c, w, inside + firsts)};
 }
 Values avg_pooled(const Call& c) {
   const Windows w = windows_of(c, c.list("kernel_shape"));

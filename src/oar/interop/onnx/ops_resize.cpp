@@ -133,11 +133,40 @@ std::vector<double> weights_at(double part, bool cubic, double a) {
   return {far(1 + part), near(part), near(1 - part), far(2 - part)};
 }
 
+// Weights of the neighbours of a place, and the first of them, where a smaller result takes in more of them: the kernel is as wide
+// as an element of the result.
+struct Spread {
+  int64_t first;
+  std::vector<double> weights;
+};
+Spread spread_at(double place, double ratio, bool cubic, double a) {
+  const double narrow = std::min(ratio, 1.0), reach = (cubic ? 2 : 1) / narrow;
+  const auto floor = static_cast<int64_t>(std::floor(place));
+  const double part = place - std::floor(place);
+  const auto before = static_cast<int64_t>(std::floor(-reach)) + 1;
+  Spread spread{floor + before, {}};
+  double total = 0;
+  for (int64_t i = before; i < 2 - before; ++i) {
+    const double d = std::fabs(static_cast<double>(i) - part) * narrow;
+    double weight = std::max(1 - d, 0.0);
+    if (cubic)
+      weight = d <= 1  ? ((a + 2) * d - (a + 3)) * d * d + 1
+               : d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+                       : 0;
+    spread.weights.push_back(weight);
+    total += weight;
+  }
+  for (double& weight : spread.weights) weight /= total;
+  return spread;
+}
+
 // Linear and cubic with coordinates or weights that Oar's own op does not have: a product with a matrix.
 Tensor blend(const Call& c, const Tensor& x, int64_t axis, Dim size, double scale,
              const std::string& origin, bool cubic) {
   const int64_t from = x.dim(axis).value(), to = size.value();
-  const bool leaves_out = c.flag("exclude_outside"), crops = origin == "tf_crop_and_resize";
+  const bool leaves_out = c.flag("exclude_outside"), crops = origin == "tf_crop_and_resize",
+             smooths = c.flag("antialias");
+  const double ratio = scale > 0 ? scale : static_cast<double>(to) / static_cast<double>(from);
   std::vector<double> matrix(static_cast<size_t>(from * to)), beyond(static_cast<size_t>(to));
   const std::vector<double> places = places_of(c, origin, axis, from, to, scale);
   for (int64_t row = 0; row < to; ++row) {
@@ -146,9 +175,14 @@ Tensor blend(const Call& c, const Tensor& x, int64_t axis, Dim size, double scal
       beyond[static_cast<size_t>(row)] = c.number("extrapolation_value", 0);
       continue;
     }
-    const auto first = static_cast<int64_t>(std::floor(place)) - (cubic ? 1 : 0);
-    std::vector<double> weights =
-        weights_at(place - std::floor(place), cubic, c.number("cubic_coeff_a", -0.75));
+    auto first = static_cast<int64_t>(std::floor(place)) - (cubic ? 1 : 0);
+    const double a = c.number("cubic_coeff_a", -0.75);
+    std::vector<double> weights = weights_at(place - std::floor(place), cubic, a);
+    if (smooths) {
+      Spread spread = spread_at(place, ratio, cubic, a);
+      first = spread.first;
+      weights = std::move(spread.weights);
+    }
     double total = 0;
     for (size_t k = 0; k < weights.size(); ++k) {
       const int64_t column = first + static_cast<int64_t>(k);
@@ -187,7 +221,6 @@ Values resized(const Call& c) {
     } else if (mode == "nearest") {
       x = pick_nearest(c, x, axis, size, scale);
     } else {
-      if (c.flag("antialias")) c.refuse("it smooths before it shrinks");
       const bool cubic = mode == "cubic";
       const bool own =
           origin == "align_corners" || origin == "half_pixel" || (origin == "asymmetric" && !cubic);
@@ -195,7 +228,7 @@ Values resized(const Call& c) {
           !cubic || (c.number("cubic_coeff_a", -0.75) == -0.75 && !c.flag("exclude_outside"));
       const bool whole =
           static_cast<double>(size.hint()) == scale * static_cast<double>(x.dim(axis).hint());
-      if (own && usual && (scale == 0 || whole))
+      if (own && usual && !c.flag("antialias") && (scale == 0 || whole))
         x = resample(x, axis, {size}, std::nullopt, cubic ? "cubic" : "linear",
                      origin == "align_corners", origin == "asymmetric" ? 1 : 0);
       else

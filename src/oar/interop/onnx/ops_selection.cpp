@@ -99,12 +99,64 @@ Values compressed(const Call& c) {
   const Tensor places = reshape(nonzero(c.tensor(1)), {-1});
   return {index_select(x, places, axis)};
 }
+// The weight of a pixel at a distance from the place.
+Tensor cubic_weight(const Tensor& distance, bool inner) {
+  constexpr double kA = -0.75;
+  const Tensor square_ = distance * distance;
+  if (inner) return (distance * (kA + 2) - (kA + 3)) * square_ + 1.0;
+  return ((distance - 5.0) * square_ + distance * 8.0 - 4.0) * kA;
+}
+// Of 16 pixels, each of which is taken at its own place.
+Values sampled_cubic(const Call& c) {
+  const Tensor &x = c.tensor(0), &grid = c.tensor(1);
+  if (x.rank() != 4) c.refuse("only images can be sampled by cubes");
+  const bool aligned = c.flag("align_corners");
+  struct Axis {
+    Tensor floor, part;
+    double scale, shift;  // pixel = grid * scale + shift
+  };
+  const auto axis_of = [&](int64_t axis, int64_t k) {
+    const auto size = static_cast<double>(x.dim(axis).value());
+    Axis made;
+    made.scale = aligned ? std::max(size - 1, 1e-9) / 2 : size / 2;
+    made.shift = (size - 1) / 2;
+    const Tensor place =
+        squeeze(slice(grid, {3}, {k}, {k + 1}), IntArgs({3})) * made.scale + made.shift;
+    made.floor = floor(place);
+    made.part = place - made.floor;
+    return made;
+  };
+  const Axis across = axis_of(3, 0), down = axis_of(2, 1);
+  const auto weight = [](const Axis& axis, int64_t offset) {
+    const Tensor distance = abs(axis.part - static_cast<double>(offset));
+    return cubic_weight(distance, offset == 0 || offset == 1);
+  };
+  const auto pixel = [](const Axis& axis, int64_t offset) {
+    return (axis.floor + (static_cast<double>(offset) - axis.shift)) * (1 / axis.scale);
+  };
+  Tensor total;
+  for (int64_t row = -1; row <= 2; ++row)
+    for (int64_t column = -1; column <= 2; ++column) {
+      const Tensor places = stack({pixel(across, column), pixel(down, row)}, -1);
+      const Tensor taken =
+          grid_sample(x, places, "nearest", c.text("padding_mode", "zeros"), aligned);
+      const Tensor part =
+          taken * unsqueeze(weight(across, column) * weight(down, row), IntArgs({1}));
+      total = total.defined() ? total + part : part;
+    }
+  return {total};
+}
 Values sampled_at_grid(const Call& c) {
   const Tensor& x = c.tensor(0);
   const std::string mode = c.text("mode", "linear");
-  if (mode == "cubic" || mode == "bicubic") c.refuse("it is bicubic");
+  if (mode == "cubic" || mode == "bicubic") return sampled_cubic(c);
   return {grid_sample(x, c.tensor(1), mode == "nearest" ? "nearest" : "bilinear",
                       c.text("padding_mode", "zeros"), c.flag("align_corners"))};
+}
+// Columns of the last axis.
+Values features_taken(const Call& c) {
+  const Tensor x = c.tensor(0).rank() == 1 ? unsqueeze(c.tensor(0), IntArgs({0})) : c.tensor(0);
+  return {index_select(x, reshape(c.tensor(1), {-1}), x.rank() - 1)};
 }
 Values rois_aligned(const Call& c) {
   if (c.text("mode", "avg") != "avg") c.refuse("it takes maxima");
@@ -301,6 +353,7 @@ constexpr Converter kConverters[] = {
     {"ScatterND", scatter_items},
     {"Compress", compressed},
     {"GridSample", sampled_at_grid},
+    {"ArrayFeatureExtractor", features_taken, "ai.onnx.ml"},
     {"RoiAlign", rois_aligned},
     {"ReverseSequence", reversed},
     {"Unique", distinct},

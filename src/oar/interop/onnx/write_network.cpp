@@ -217,19 +217,12 @@ std::string reordered(OpCall& c, const std::string& rows, const List& order) {
 }
 
 // The product that made the gates, if it is there: then the layer computes it.
-const Instruction* product_before(const OpCall& c) {
-  const ValueId gates = c.values("gates")[0];
-  for (const Instruction& made : c.program.body.instructions)
-    if (made.results.size() == 1 && made.results[0] == gates) return &made;
-  return nullptr;
-}
-
 struct Projection {
   std::string x, weight, bias;
 };
 Projection projection_of(OpCall& c, const List& order) {
   const Dim width = c.type("gates").shape[2];
-  const Instruction* made = product_before(c);
+  const Instruction* made = c.maker_of(c.value_of("gates"));
   if (made && made->op == &get_op("linear")) {
     const OpCall product(c.program, *made, &c.graph(), c.opset);
     if (product.rank("x") == 3)
@@ -278,23 +271,6 @@ void write_recurrent(OpCall& c) {
   // Only the last cell exists, which stands for those of all steps: reads_last_cell has seen that nothing reads another one.
   if (lstm) c.give(1, c.node("Expand", {made[2], g.shape(c.result_type(1).shape)}));
   if (!lstm) c.give(1, c.node("Expand", {c.number_like(0, "gates"), g.integers({0})}));
-}
-// Is the value read only where it is the cell of the last step?
-bool reads_last_cell(const OpCall& c) {
-  const ValueId cells = c.call.results[1];
-  const Dim steps = c.result_type(1).shape[0], last = c.flag("reverse") ? Dim(0) : steps - Dim(1);
-  const auto& outputs = c.program.outputs;
-  if (std::find(outputs.begin(), outputs.end(), cells) != outputs.end()) return false;
-  constexpr int64_t kOneElement = 1;  // the kind of an index
-  for (const Instruction& reader : c.program.body.instructions)
-    for (const Operand& operand : reader.operands) {
-      if (std::find(operand.ids.begin(), operand.ids.end(), cells) == operand.ids.end()) continue;
-      if (reader.op != &get_op("slice_view")) return false;
-      const std::vector<Dim> index = OpCall(c.program, reader, nullptr, c.opset).sizes("index");
-      if (index.size() < 2 || index[0] != Dim(kOneElement)) return false;
-      if (index[1] != last && !(last != Dim(0) && index[1] == Dim(-1))) return false;
-    }
-  return true;
 }
 bool is_plain_recurrent(const OpCall& c) {
   if (c.text("mode") == "lstm" && !reads_last_cell(c)) return false;

@@ -1,7 +1,6 @@
 // Shapes, slices, joins, new tensors, as nodes.
 #include "oar/interop/onnx/graph_writer.h"
 #include "oar/interop/onnx/model.h"
-#include "oar/ops/core/view.h"
 
 namespace oar::onnx {
 namespace {
@@ -48,48 +47,6 @@ void write_split(OpCall& c) {
   for (size_t i = 0; i < made.size(); ++i) c.give(i, made[i]);
 }
 
-// The items of an index, as one Slice and then what adds and drops axes.
-struct Cut {
-  std::vector<int64_t> axes, steps, dropped, added;
-  std::vector<Dim> starts, ends;
-};
-Cut cut_of(const OpCall& c) {
-  Cut cut;
-  const std::vector<int64_t> index = c.list("index");
-  const Shape& shape = c.type("x").shape;
-  int64_t axis = 0, result = 0, named = 0;
-  for (size_t i = 0; i < index.size(); i += 4)
-    named += index[i] == kSliceItem || index[i] == kIntegerItem;
-  for (size_t i = 0; i < index.size(); i += 4) {
-    const Dim start = Dim::from_word(index[i + 1]), stop = Dim::from_word(index[i + 2]);
-    if (index[i] == kNewAxisItem) cut.added.push_back(result++);
-    if (index[i] == kEllipsisItem) {
-      axis += c.rank("x") - named;
-      result += c.rank("x") - named;
-    }
-    if (index[i] == kIntegerItem) {
-      const Dim size = shape[static_cast<size_t>(axis)];
-      const bool is_last = start == size - 1 || start == Dim(-1);
-      cut.axes.push_back(axis);
-      cut.starts.push_back(is_last ? Dim(-1) : start);
-      cut.ends.push_back(is_last ? Dim(INT64_MAX) : start + 1);
-      cut.steps.push_back(1);
-      cut.dropped.push_back(axis++);
-    }
-    if (index[i] == kSliceItem) {
-      const int64_t step = index[i + 3];
-      if (!(start == Dim(0) && stop == Dim(kOpenHigh) && step == 1)) {
-        cut.axes.push_back(axis);
-        cut.starts.push_back(start);
-        cut.ends.push_back(stop == Dim(kOpenLow) ? Dim(kOpenLow) : stop);
-        cut.steps.push_back(step);
-      }
-      ++axis;
-      ++result;
-    }
-  }
-  return cut;
-}
 void write_slice_view(OpCall& c) {
   const Cut cut = cut_of(c);
   GraphWriter& g = c.graph();

@@ -38,7 +38,7 @@ constexpr LegacyOp kOps[] = {
     {"bmm", "bmm", "X Y", "Out"},
     {"box_coder", "box_coder", "PriorBox PriorBoxVar TargetBox", "OutputBox"},
     {"brelu", "hardtanh", "X", "Out"},
-    {"cast", "cast", "X", "Out"},
+    {"cast", "cast", "X", "Out", "out_dtype=dtype"},
     {"ceil", "ceil", "X", "Out"},
     {"celu", "celu", "X", "Out"},
     {"channel_shuffle", "channel_shuffle", "X", "Out"},
@@ -205,6 +205,8 @@ constexpr LegacyOp kOps[] = {
     {"searchsorted", "searchsorted", "SortedSequence Values", "Out"},
     {"select_input", "select_input", "*X Mask", "Out"},
     {"selu", "selu", "X", "Out"},
+    {"set_value", "set_value_with_tensor",
+     "Input ValueTensor *StartsTensorList *EndsTensorList *StepsTensorList", "Out"},
     {"shape", "shape", "Input", "Out"},
     {"share_data", "share_data", "X", "Out"},
     {"shuffle_channel", "shuffle_channel", "X", "Out"},
@@ -265,6 +267,18 @@ const LegacyOp* find_legacy(std::string_view name) {
       std::begin(kOps), std::end(kOps), name,
       [](const LegacyOp& op, std::string_view wanted) { return op.name < wanted; });
   return found != std::end(kOps) && found->name == name ? found : nullptr;
+}
+
+// Of several names the one with a version is the newest.
+const LegacyOp* legacy_of(std::string_view op) {
+  const LegacyOp* found = nullptr;
+  for (const LegacyOp& each : kOps) {
+    if (each.op != op) continue;
+    const bool has_version = each.name.back() >= '2' && each.name.back() <= '9';
+    if (has_version) return &each;
+    if (!found || each.name == op) found = &each;
+  }
+  return found;
 }
 
 std::vector<std::string_view> words_of(std::string_view text, char separator) {

@@ -17,6 +17,9 @@ struct LegacyOp {
 // Null if there is none.
 const LegacyOp* find_legacy(std::string_view name);
 
+// What today's legacy files call an op of PIR. Null if there is none.
+const LegacyOp* legacy_of(std::string_view op);
+
 std::vector<std::string_view> words_of(std::string_view text, char separator = ' ');
 
 }  // namespace oar::paddle

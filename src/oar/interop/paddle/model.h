@@ -76,6 +76,8 @@ ModelFile parse_model(std::string_view program, std::string_view parameters);
 ModelFile parse_legacy(std::string_view file);
 ModelFile parse_pir(std::string_view file);
 void bind_parameters(ModelFile& model, std::string_view file);
+// … and the way back: the record of a tensor, appended to the file of parameters.
+void append_record(std::string& file, const Tensor& tensor);
 
 // Paddle's number of a dtype in legacy files, or an error that names it.
 DType dtype_of(int64_t number);

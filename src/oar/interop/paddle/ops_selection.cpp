@@ -3,6 +3,7 @@
 
 #include "oar/interop/paddle/call.h"
 #include "oar/ops/core/operators.h"
+#include "oar/ops/core/view.h"
 #include "oar/ops/gen/all.h"
 
 namespace oar::paddle {
@@ -62,6 +63,44 @@ Values strided(const Call& c) {
                                 c.integers(3, "strides"));
   if (!dropped.empty()) result = squeeze(result, IntArgs(dropped));
   return {result};
+}
+
+// Elements of a slice replaced by those of a tensor, or by numbers that the file has.
+Values slice_replaced(const Call& c) {
+  const Tensor& x = c.tensor(0);
+  const List axes = c.list("axes"), dropped = c.list("decrease_axes");
+  if (!c.list("none_axes").empty()) c.refuse("its index adds axes");
+  const std::vector<Dim> starts = c.sizes(2, "starts"), ends = c.sizes(3, "ends");
+  const List steps = c.integers(4, "steps");
+  if (starts.size() != axes.size() || ends.size() != axes.size() || steps.size() != axes.size())
+    c.refuse("starts, ends and steps do not fit the axes");
+  SliceIndex index;
+  for (int64_t axis = 0; axis < x.rank(); ++axis) {
+    const auto i = static_cast<size_t>(std::find(axes.begin(), axes.end(), axis) - axes.begin());
+    if (i == axes.size())
+      index.all();
+    else if (std::find(dropped.begin(), dropped.end(), axis) != dropped.end())
+      index.at(starts[i]);
+    else
+      index.range(starts[i], ends[i], steps[i]);
+  }
+  if (c.has(1)) return {slice_put(x, c.tensor(1), index)};
+  const std::vector<double> values = c.number_list("values");
+  const List shape = c.list("shape");
+  int64_t count = 1;
+  for (const int64_t size : shape)
+    if (size < 0 || __builtin_mul_overflow(count, size, &count)) c.refuse("its shape is no shape");
+  if (values.empty() || count != static_cast<int64_t>(values.size()))
+    c.refuse("it has no values");
+  return {slice_put(
+      x, Tensor::from_vector(values, Shape(std::vector<Dim>(shape.begin(), shape.end())), x.dtype()),
+      index)};
+}
+// The same without a tensor among the operands.
+Values slice_filled(const Call& c) {
+  std::vector<Item> operands{c.item(0), Item()};
+  for (size_t i = 1; i < c.count(); ++i) operands.push_back(c.item(i));
+  return slice_replaced(Call(c.node, std::move(operands)));
 }
 
 Values gathered(const Call& c) {
@@ -163,6 +202,8 @@ Values embedded_diagonal(const Call& c) {
 }
 
 constexpr Converter kConverters[] = {
+    {"set_value", slice_filled},
+    {"set_value_with_tensor", slice_replaced},
     {"slice", sliced},
     {"strided_slice", strided},
     {"gather", gathered},

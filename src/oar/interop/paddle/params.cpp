@@ -5,7 +5,9 @@
 #include "oar/base/error.h"
 #include "oar/base/string_util.h"
 #include "oar/interop/paddle/model.h"
+#include "oar/interop/proto_writer.h"
 #include "oar/interop/protobuf.h"
+#include "oar/ops/gen/copy.h"
 #include "oar/tensor/byte_count.h"
 
 namespace oar::paddle {
@@ -116,6 +118,19 @@ int64_t number_of(DType dtype) {
   for (const Number& n : kDTypes)
     if (n.dtype == dtype) return n.number;
   fail(ErrorKind::Unsupported, "Paddle's files have no tensors of {}.", name_of(dtype));
+}
+
+void append_record(std::string& file, const Tensor& tensor) {
+  const Tensor plain = assign(tensor);  // without gaps
+  ProtoWriter described;
+  described.integer(1, number_of(plain.dtype()));
+  for (const Dim d : plain.dims()) described.integer(2, d.value());
+  file.append(16, '\0');  // versions, and no levels of sequences
+  const auto length = static_cast<int32_t>(described.bytes().size());
+  file.append(reinterpret_cast<const char*>(&length), sizeof length);
+  file += described.bytes();
+  file.append(plain.data<const char>(),
+              static_cast<size_t>(bytes_of(plain.shape(), plain.dtype()).value()));
 }
 
 void bind_parameters(ModelFile& model, std::string_view file) {

@@ -1,271 +1,290 @@
 #include "oar/interop/paddle/write.h"
 
-#include <cmath>
+#include <algorithm>
 #include <set>
 
 #include "oar/base/error.h"
 #include "oar/base/string_util.h"
-#include "oar/formats/json_reader.h"
 #include "oar/interop/paddle/model.h"
 #include "oar/interop/paddle/writer.h"
-#include "oar/ops/gen/copy.h"
-#include "oar/tensor/byte_count.h"
+#include "oar/interop/program_call.h"
+#include "oar/ir/region.h"
 
 namespace oar::paddle {
-namespace {
 
-struct Name {
-  DType dtype;
-  const char* name;
+std::string output_name(size_t i) { return format("fetch_name_{}", i); }
+
+// ---- ops -----------------------------------------------------------------------------------------
+
+FileId Writer::new_value(const FileType& type) {
+  model_.values.push_back({type, ""});
+  return static_cast<FileId>(model_.values.size());
+}
+
+FileNode& Writer::append(FileNode node) {
+  return frames_.back().block.nodes.emplace_back(std::move(node));
+}
+
+std::vector<FileId> Writer::add(std::string_view op, std::vector<FileOperand> operands,
+                                const std::vector<FileType>& types, FileAttributes attributes) {
+  FileNode node{std::string(op), std::move(operands), {}, {}, std::move(attributes), {}};
+  std::vector<FileId> made;
+  for (const FileType& type : types) {
+    made.push_back(new_value(type));
+    node.results.push_back({made.back()});
+    node.lists.push_back(false);
+  }
+  append(std::move(node));
+  return made;
+}
+
+FileId Writer::add(std::string_view op, std::vector<FileOperand> operands, const FileType& type,
+                   FileAttributes attributes) {
+  return add(op, std::move(operands), std::vector<FileType>{type}, std::move(attributes))[0];
+}
+
+std::vector<FileId> Writer::add_list(std::string_view op, std::vector<FileOperand> operands,
+                                     const std::vector<FileType>& types,
+                                     FileAttributes attributes) {
+  std::vector<FileId> made;
+  for (const FileType& type : types) made.push_back(new_value(type));
+  append({std::string(op), std::move(operands), {made}, {true}, std::move(attributes), {}});
+  return made;
+}
+
+FileId Writer::parameter(const Tensor& tensor, std::string_view stem) {
+  std::string name(stem);
+  for (int i = 1; model_.parameters.contains(name); ++i) name = format("{}_{}", stem, i);
+  const FileId id = new_value(file_type({tensor.dtype(), tensor.shape(), {}, {}}));
+  model_.values.back().name = name;
+  model_.parameter_ids.push_back(id);
+  model_.parameters.emplace(name, tensor);
+  return id;
+}
+
+FileId Writer::number(double value, DType dtype) {
+  const auto [found, is_new] = numbers_.try_emplace(format("{} {:.17g}", name_of(dtype), value));
+  if (is_new)
+    found->second = parameter(Tensor::from_vector(std::vector{value}, Shape{1}, dtype), "number");
+  return found->second;
+}
+
+// ---- sizes ---------------------------------------------------------------------------------------
+
+const Writer::Source* Writer::source_of(Dim symbol) const {
+  for (auto frame = frames_.rbegin(); frame != frames_.rend(); ++frame)
+    if (const auto found = frame->sources.find(symbol.word()); found != frame->sources.end())
+      return &found->second;
+  return nullptr;
+}
+
+bool Writer::knows(Dim d) const {
+  for (const DimTerm& term : terms_of(d))
+    for (const DimFactor& f : term.factors)
+      if (f.kind == DimFactor::Symbol ? !source_of(f.self) : !knows(f.left) || !knows(f.right))
+        return false;
+  return true;
+}
+
+struct Writer::SizeNodes {
+  Writer& writer;
+  const FileType type{DType::Int64, {1}};
+
+  FileId size(Dim d) { return writer.size(d); }
+  FileId number(int64_t value) { return writer.number(static_cast<double>(value), DType::Int64); }
+  FileId symbol(Dim d) {
+    const Source& source = *writer.source_of(d);
+    const auto rank = static_cast<int64_t>(writer.type_of(source.value).shape.size());
+    const FileId shape = writer.add("shape", {source.value}, {DType::Int32, {rank}});
+    const FileId one = writer.add(
+        "slice",
+        {shape, FileOperand::constant("starts", {source.axis}),
+         FileOperand::constant("ends", {source.axis + 1})},
+        {DType::Int32, {1}},
+        {longs_of("axes", {0}), longs_of("infer_flags", {1}), longs_of("decrease_axis", {})});
+    return writer.add("cast", {one}, type, {dtype_of("dtype", DType::Int64)});
+  }
+  FileId add(FileId a, FileId b) { return writer.add("add", {a, b}, type); }
+  FileId multiply(FileId a, FileId b) { return writer.add("multiply", {a, b}, type); }
+  FileId quotient(FileId a, FileId b) { return writer.add("floor_divide", {a, b}, type); }
+  FileId remainder(FileId a, FileId b) { return writer.add("remainder", {a, b}, type); }
+  FileId least(FileId a, FileId b) { return writer.add("minimum", {a, b}, type); }
+  FileId most(FileId a, FileId b) { return writer.add("maximum", {a, b}, type); }
 };
-constexpr Name kTypes[] = {
-    {DType::Bool, "t_bool"},   {DType::UInt8, "t_ui8"},     {DType::Int8, "t_i8"},
-    {DType::Int16, "t_i16"},   {DType::Int32, "t_i32"},     {DType::Int64, "t_i64"},
-    {DType::Float16, "t_f16"}, {DType::BFloat16, "t_bf16"}, {DType::Float32, "t_f32"},
-    {DType::Float64, "t_f64"}, {DType::Complex64, "t_c64"}, {DType::Complex128, "t_c128"},
-};
 
-std::string written(const PirType& type) {
-  if (!type.list.empty()) {
-    std::vector<std::string> all;
-    for (const PirType& each : type.list) all.push_back(written(each));
-    return R"({"#":"0.t_vec","D":[)" + join(all, ",") + "]}";
-  }
-  for (const Name& n : kTypes)
-    if (n.dtype == type.dtype)
-      return format(R"({{"#":"0.t_dtensor","D":[{{"#":"0.{}"}},[{}],"NCHW",[],0]}})", n.name,
-                    join(type.shape, ","));
-  fail(ErrorKind::Unsupported, "Paddle's programs have no tensors of {}.", name_of(type.dtype));
+FileId Writer::size(Dim d) {
+  if (d.is_known()) return number(static_cast<double>(d.value()), DType::Int64);
+  for (const Frame& frame : frames_)
+    if (const auto found = frame.sizes.find(d.word()); found != frame.sizes.end())
+      return found->second;
+  user_check(knows(d), ErrorKind::Unsupported, "the size {} cannot be computed in Paddle's model.",
+             d.str());
+  SizeNodes nodes{*this};
+  const FileId made = computed_size(d, nodes);
+  return frames_.back().sizes[d.word()] = made;
 }
 
-std::string attribute(std::string_view name, std::string_view kind, std::string_view value) {
-  return format(R"({{"N":{},"AT":{{"#":"{}","D":{}}}}})", json_quoted(name), kind, value);
+FileOperand Writer::sizes(std::string_view attribute, Dims dims) {
+  List known;
+  std::vector<FileId> parts;
+  for (const Dim d : dims) known.push_back(d.is_known() ? d.value() : -1);
+  if (std::none_of(dims.begin(), dims.end(), [](Dim d) { return d.is_symbolic(); }))
+    return FileOperand::constant(attribute, known);
+  for (const Dim d : dims) parts.push_back(size(d));
+  const FileType type{DType::Int64, {static_cast<int64_t>(dims.size())}};
+  if (parts.size() == 1) return parts[0];
+  return add("concat",
+             {FileOperand::list(parts), FileOperand::constant("axis", 0, DType::Int32)}, type);
 }
 
-std::string real(double value) {
-  std::string text = format("{:.17g}", value);
-  if (text.find_first_of(".en") == std::string::npos) text += ".0";
-  return text;
-}
+// ---- values of the program -------------------------------------------------------------------------
 
-std::string float_content(std::string_view name, std::string_view kind, double value) {
-  if (std::isfinite(value)) return attribute(name, kind, real(value));
-  return format(R"({{"N":{},"AT":{{"#":"{}","VD":"{}"}}}})", json_quoted(name), kind,
-                std::isnan(value) ? "NaN"
-                : value > 0       ? "INF"
-                                  : "-INF");
-}
-
-// "stop_gradient" and the like: a flag for each result.
-std::string flags(std::string_view name, size_t count) {
-  std::vector<std::string> all(count, R"({"#":"0.a_bool","D":true})");
-  return attribute(name, "0.a_array", "[" + join(all, ",") + "]");
-}
-
-const char* kPlace = R"({"N":"place","AT":{"#":"1.a_place","D":[1,0,""]}})";
-
-void append_record(std::string& file, const Tensor& given) {
-  const Tensor t = assign(given);  // without gaps
-  std::string described = {8, static_cast<char>(number_of(t.dtype()))};
-  for (const Dim d : t.dims()) {
-    described += static_cast<char>(16);
-    for (auto size = static_cast<uint64_t>(d.value());; size >>= 7) {
-      described += static_cast<char>((size & 0x7f) | (size > 0x7f ? 0x80 : 0));
-      if (size <= 0x7f) break;
-    }
-  }
-  file.append(16, '\0');  // versions, and no levels of sequences
-  const auto length = static_cast<int32_t>(described.size());
-  file.append(reinterpret_cast<const char*>(&length), sizeof length);
-  file += described;
-  file.append(t.data<const char>(), static_cast<size_t>(t.numel().value()) * size_of(t.dtype()));
-}
-
-}  // namespace
-
-std::string flag_attribute(std::string_view name, bool value) {
-  return attribute(name, "0.a_bool", value ? "true" : "false");
-}
-std::string int_attribute(std::string_view name, int64_t value) {
-  return attribute(name, "0.a_i32", format("{}", value));
-}
-std::string long_attribute(std::string_view name, int64_t value) {
-  return attribute(name, "0.a_i64", format("{}", value));
-}
-std::string float_attribute(std::string_view name, double value) {
-  return float_content(name, "0.a_f32", static_cast<double>(static_cast<float>(value)));
-}
-std::string text_attribute(std::string_view name, std::string_view value) {
-  return attribute(name, "0.a_str", json_quoted(value));
-}
-std::string ints_attribute(std::string_view name, Ints values) {
-  std::vector<std::string> all;
-  for (const int64_t v : values) all.push_back(format(R"({{"#":"0.a_i32","D":{}}})", v));
-  return attribute(name, "0.a_array", "[" + join(all, ",") + "]");
-}
-std::string dtype_attribute(std::string_view name, DType value) {
-  return attribute(name, "1.a_dtype", json_quoted(name_of(value)));
-}
-
-// ---- a call --------------------------------------------------------------------------------------
-
-size_t Written::place(std::string_view parameter) const {
-  const auto& parameters = call_.op->schema().parameters;
-  for (size_t i = 0; i < parameters.size(); ++i)
-    if (parameters[i].name == parameter) return i;
-  internal_check(false, "the op {} has no parameter {}", call_.op->name(), parameter);
-  return 0;
-}
-ValueId Written::value(std::string_view parameter) const {
-  const Operand& operand = call_.operands[place(parameter)];
-  return operand.ids.empty() ? kNoValue : operand.ids[0];
-}
-std::vector<ValueId> Written::values(std::string_view parameter) const {
-  const auto& ids = call_.operands[place(parameter)].ids;
-  return {ids.begin(), ids.end()};
-}
-std::vector<PirId> Written::operands(std::string_view parameter) const {
-  std::vector<PirId> all;
-  for (const ValueId id : values(parameter)) all.push_back(writer.id_of(id));
-  return all;
-}
-const Value& Written::attribute(std::string_view parameter) const {
-  return call_.attributes[place(parameter)];
-}
-std::vector<int64_t> Written::list(std::string_view parameter) const {
-  const Value& value = attribute(parameter);
-  if (value.is_none()) return {};
-  std::vector<int64_t> all;
-  for (const Dim d : value.as_dim_list()) {
-    if (d.is_symbolic()) refuse(format("its {} depends on open sizes", parameter));
-    all.push_back(d.value());
-  }
-  return all;
-}
-void Written::refuse(std::string_view why) const {
-  fail(ErrorKind::Unsupported, "a call of {} cannot be written for Paddle: {}.", call_.op->name(),
-       why);
-}
-
-// ---- the model -----------------------------------------------------------------------------------
-
-PirType Writer::type_of(ValueId value) const {
-  const ValueType& type = program_.type_of(value);
-  PirType made{type.dtype, {}};
+FileType Writer::file_type(const ValueType& type) {
+  FileType made{type.dtype, {}};
   for (const Dim d : type.shape) made.shape.push_back(d.is_symbolic() ? -1 : d.value());
   return made;
 }
 
+const Tensor* Writer::constant_of(ValueId value) const {
+  for (const Constant& c : program().constants)
+    if (c.value == value) return &c.tensor;
+  return nullptr;
+}
+
+// Constants become parameters when something reads them first.
+FileId Writer::id_of(ValueId value) {
+  Frame& frame = frames_.back();
+  if (const auto found = frame.ids.find(value); found != frame.ids.end()) return found->second;
+  const Tensor* constant = constant_of(value);
+  internal_check(constant != nullptr, "the value {} is read before it is made",
+                 program().label(value));
+  return frame.ids[value] = parameter(*constant, program().label(value).substr(1));
+}
+
+void Writer::define(ValueId value, FileId id) {
+  Frame& frame = frames_.back();
+  frame.ids[value] = id;
+  const Shape& shape = program().type_of(value).shape;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i].is_known()) continue;
+    const std::vector<DimTerm> terms = terms_of(shape[i]);
+    const bool is_symbol = terms.size() == 1 && terms[0].coefficient == 1 &&
+                           terms[0].factors.size() == 1 &&
+                           terms[0].factors[0].kind == DimFactor::Symbol;
+    if (is_symbol && !source_of(shape[i]))
+      frame.sources.emplace(shape[i].word(), Source{id, static_cast<int64_t>(i)});
+  }
+}
+
 bool Writer::only_broadcast(ValueId value) const {
   std::set<ValueId> small;  // results that may keep the sizes of their operands
-  for (const Instruction& call : program_.body.instructions)
+  for (const Instruction& call : program().body.instructions)
     if (find_writer(call.op->name())->stays_small) small.insert(call.results[0]);
-  for (const ValueId output : program_.outputs)
+  for (const ValueId output : program().outputs)
     if (output == value) return false;
-  for (const Instruction& call : program_.body.instructions) {
+  for (const Instruction& call : program().body.instructions) {
     bool reads = false, carried = false;
     for_each_operand(call, [&](ValueId id) {
       reads |= id == value;
-      carried |= !small.contains(id) && program_.type_of(id).shape == program_.type_of(value).shape;
+      carried |=
+          !small.contains(id) && program().type_of(id).shape == program().type_of(value).shape;
     });
     if (reads && !(find_writer(call.op->name())->broadcasts && carried)) return false;
   }
   return true;
 }
 
-PirId Writer::add(std::string_view op, const std::vector<PirId>& operands, const PirType& type,
-                  const std::vector<std::string>& attributes) {
-  return add(op, operands, std::vector<PirType>{type}, attributes)[0];
+void Writer::write_body(const Program& program, const std::vector<FileId>& inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) define(program.inputs[i], inputs[i]);
+  for (const Instruction& call : program.body.instructions)
+    find_writer(call.op->name())->write(Written(*this, program, call));
 }
 
-std::vector<PirId> Writer::add(std::string_view op, const std::vector<PirId>& operands,
-                               const std::vector<PirType>& types,
-                               const std::vector<std::string>& attributes) {
-  std::vector<std::string> in, out;
-  std::vector<PirId> results;
-  for (const PirId id : operands) in.push_back(format(R"({{"%":{}}})", id));
-  for (const PirType& type : types) {
-    results.push_back(next_++);
-    out.push_back(format(R"({{"%":{},"TT":{}}})", results.back(), written(type)));
+FileBlock Writer::region(const Program& inner, const std::vector<FileId>& inputs) {
+  frames_.push_back({&inner, {}, {}, {}, {}});
+  write_body(inner, inputs);
+  std::vector<FileId> results;
+  for (const ValueId id : inner.outputs) results.push_back(id_of(id));
+  FileBlock made = std::move(frames_.back().block);
+  frames_.pop_back();
+  made.results = std::move(results);
+  return made;
+}
+
+std::vector<FileId> Writer::inlined(const Program& inner, const std::vector<FileId>& inputs) {
+  FileBlock block = region(inner, inputs);
+  for (FileNode& node : block.nodes) append(std::move(node));
+  return block.results;
+}
+
+WrittenModel Writer::run() {
+  const Program& program = this->program();
+  for (const ValueId input : program.inputs) {
+    const FileId id = new_value(type_of_value(input));
+    model_.values.back().name = program.label(input).substr(1);
+    model_.inputs.push_back(id);
   }
-  if (!ops_.empty()) ops_ += ',';
-  ops_ += format(R"({{"#":"{}","A":[{}],"I":[{}],"O":[{}],"OA":[{}]}})", op, join(attributes, ","),
-                 join(in, ","), join(out, ","), flags("stop_gradient", types.size()));
-  return results;
+  write_body(program, model_.inputs);
+  for (const ValueId output : program.outputs) model_.outputs.push_back(id_of(output));
+  if (model_.parameters.empty()) number(0, DType::Float32);  // Paddle reads no empty file
+  model_.main = std::move(frames_.back().block);
+  return std::move(model_);
 }
 
-PirId Writer::integers(Ints values) {
-  std::vector<std::string> all;
-  for (const int64_t v : values) all.push_back(format(R"({{"#":"0.a_i64","D":{}}})", v));
-  return add("1.full_int_array", {}, {DType::Int64, {static_cast<int64_t>(values.size())}},
-             {attribute("value", "0.a_array", "[" + join(all, ",") + "]"),
-              dtype_attribute("dtype", DType::Int64), kPlace});
+// ---- a call --------------------------------------------------------------------------------------
+
+std::vector<FileId> Written::all_in(std::string_view parameter) const {
+  std::vector<FileId> all;
+  for (const ValueId id : values(parameter)) all.push_back(writer.id_of(id));
+  return all;
 }
 
-PirId Writer::number(double value, DType dtype) {
-  return add("1.full", {}, {dtype, {1}},
-             {attribute("shape", "1.a_intarray", "[1]"), float_content("value", "0.a_f64", value),
-              dtype_attribute("dtype", dtype), kPlace});
+FileId Written::reshaped(FileId x, const List& shape) const {
+  FileType type{writer.type_of(x).dtype, shape};
+  return add("reshape", {x, FileOperand::constant("shape", shape)}, type);
+}
+FileId Written::transposed(FileId x, const List& perm) const {
+  const FileType from = writer.type_of(x);
+  FileType type{from.dtype, {}};
+  for (const int64_t axis : perm) type.shape.push_back(from.shape.at(static_cast<size_t>(axis)));
+  return add("transpose", {x}, type, {ints_of("perm", perm)});
+}
+FileId Written::scaled(FileId x, double by, double bias) const {
+  return add("scale", {x, FileOperand::constant("scale", by, DType::Float32)}, writer.type_of(x),
+             {float_of("bias", bias), flag_of("bias_after_scale", true)});
+}
+FileId Written::cast(FileId x, DType dtype) const {
+  return add("cast", {x}, {dtype, writer.type_of(x).shape}, {dtype_of("dtype", dtype)});
 }
 
-void Writer::check_ops() const {
-  std::set<std::string> unknown;
-  for (const Instruction& call : program_.body.instructions)
-    if (!find_writer(call.op->name())) unknown.insert(call.op->name());
-  user_check(unknown.empty(), ErrorKind::Unsupported,
-             "the program has ops that cannot be written for Paddle yet: {}.",
-             join(std::vector<std::string>(unknown.begin(), unknown.end()), ", "));
+const OpWriter* find_writer(std::string_view op) {
+  for (const auto table :
+       {elementwise_writers(), network_writers(), shape_writers(), reduction_writers(),
+        selection_writers(), recurrent_writers(), control_writers()})
+    for (const OpWriter& w : table)
+      if (w.op == op) return &w;
+  return nullptr;
 }
 
-void Writer::add_parameter(const Tensor& tensor, ValueId value) {
-  std::string name = program_.label(value).substr(1);
-  while (parameters_.contains(name)) name += "_";
-  parameters_.emplace(name, tensor);
-  ids_[value] = next_;
-  if (!ops_.empty()) ops_ += ',';
-  ops_ +=
-      format(R"({{"#":"p","A":[0,1,1,{}],"DA":[],"O":{{"%":{},"TT":{}}},"OA":[1,1,0],"QA":[]}})",
-             json_quoted(name), next_++, written(type_of(value)));
+// ---- files ---------------------------------------------------------------------------------------
+
+FileFormat format_of(const std::string& path) {
+  if (path.ends_with(".json")) return FileFormat::Pir;
+  if (path.ends_with(".pdmodel")) return FileFormat::Legacy;
+  fail(ErrorKind::InvalidArgument,
+       "the path {} ends neither with .json (Paddle 3) nor with .pdmodel (also Paddle 2).", path);
 }
 
-void Writer::add_input(ValueId value) {
-  const PirType type = type_of(value);
-  ids_[value] = add("1.data", {}, type,
-                    {text_attribute("name", program_.label(value).substr(1)),
-                     attribute("shape", "1.a_intarray", "[" + join(type.shape, ",") + "]"),
-                     dtype_attribute("dtype", type.dtype),
-                     R"({"N":"place","AT":{"#":"1.a_place","D":[0,0,""]}})"});
-}
-
-void Writer::add_output(ValueId value, size_t column) {
-  add("1.fetch", {id_of(value)}, type_of(value),
-      {text_attribute("name", format("fetch_name_{}", column)),
-       int_attribute("col", static_cast<int64_t>(column))});
-}
-
-Files Writer::run() {
-  for (const State& state : program_.states)
-    user_check(
-        state.written == kNoValue, ErrorKind::Unsupported,
-        "the program changes its states, as training does.\nhint: Call eval() on the layer first.");
-  check_ops();
-  for (const State& state : program_.states) add_parameter(state.tensor, state.value);
-  for (const Constant& constant : program_.constants)
-    add_parameter(constant.tensor, constant.value);
-  for (const ValueId input : program_.inputs) add_input(input);
-  for (const Instruction& call : program_.body.instructions) {
-    const OpWriter& by = *find_writer(call.op->name());
-    by.write(Written(*this, call), by.pir.empty() ? by.op : by.pir);
-  }
-  for (size_t i = 0; i < program_.outputs.size(); ++i) add_output(program_.outputs[i], i);
+Files write_model(const Program& program, FileFormat file_format) {
+  const Program plain = for_writing(program, "Paddle", [](const ProgramCall& call) {
+    const OpWriter* writer = find_writer(call.call.op->name());
+    return writer && (!writer->accepts || writer->accepts(call));
+  });
+  const WrittenModel model = Writer(plain).run();
   Files files;
-  files.program =
-      R"({"base_code":{"magic":"pir","trainable":true,"version":1},"program":{"regions":[{"#":"region_0","blocks":[{"#":"block_0","args":[],"ops":[)" +
-      ops_ + "]}]}]}}";
-  for (const auto& [name, tensor] : parameters_) append_record(files.parameters, tensor);
+  files.program = file_format == FileFormat::Pir ? pir_text(model) : legacy_program(model);
+  for (const auto& [name, tensor] : model.parameters) append_record(files.parameters, tensor);
   return files;
 }
-
-Files write_model(const Program& program) { return Writer(program).run(); }
 
 }  // namespace oar::paddle

@@ -1,105 +1,166 @@
 // What the writers of ops see: the program's call, and the model that is being written.
+//
+//   void erf_op(const Written& c) { c.give(c.add("erf", {c.in("x")}, c.result())); }
+//   constexpr OpWriter kWriters[] = {{"erf", erf_op}, …};
 #pragma once
 
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
-#include "oar/interop/paddle/write.h"
+#include "oar/interop/paddle/written.h"
+#include "oar/interop/program_call.h"
 
 namespace oar::paddle {
 
-using PirId = int64_t;
+using List = std::vector<int64_t>;
+using FileAttributes = std::vector<FileAttribute>;
 
-// Attributes as PIR writes them.
-std::string flag_attribute(std::string_view name, bool value);
-std::string int_attribute(std::string_view name, int64_t value);
-std::string long_attribute(std::string_view name, int64_t value);
-std::string float_attribute(std::string_view name, double value);
-std::string text_attribute(std::string_view name, std::string_view value);
-std::string ints_attribute(std::string_view name, Ints values);
-std::string dtype_attribute(std::string_view name, DType value);
-
-struct PirType {
-  DType dtype;
-  std::vector<int64_t> shape;      // -1: open
-  std::vector<PirType> list = {};  // not empty: a list of these
-};
+inline FileAttribute flag_of(std::string_view name, bool v) { return {std::string(name), v}; }
+inline FileAttribute int_of(std::string_view name, int64_t v) {
+  return {std::string(name), static_cast<int32_t>(v)};
+}
+inline FileAttribute long_of(std::string_view name, int64_t v) { return {std::string(name), v}; }
+inline FileAttribute float_of(std::string_view name, double v) {
+  return {std::string(name), static_cast<float>(v)};
+}
+inline FileAttribute text_of(std::string_view name, std::string_view v) {
+  return {std::string(name), std::string(v)};
+}
+inline FileAttribute dtype_of(std::string_view name, DType v) { return {std::string(name), v}; }
+inline FileAttribute longs_of(std::string_view name, List v) {
+  return {std::string(name), std::move(v)};
+}
+inline FileAttribute ints_of(std::string_view name, const List& v) {
+  return {std::string(name), std::vector<int32_t>(v.begin(), v.end())};
+}
+inline FileAttribute floats_of(std::string_view name, std::vector<float> v) {
+  return {std::string(name), std::move(v)};
+}
 
 class Writer {
  public:
-  explicit Writer(const Program& program) : program_(program) {}
-  Files run();
+  explicit Writer(const Program& program) { frames_.push_back({&program, {}, {}, {}, {}}); }
+  WrittenModel run();
 
-  // Appends an op with one result, which may be that of the call that is being written.
-  PirId add(std::string_view op, const std::vector<PirId>& operands, const PirType& type,
-            const std::vector<std::string>& attributes = {});
-  std::vector<PirId> add(std::string_view op, const std::vector<PirId>& operands,
-                         const std::vector<PirType>& types,
-                         const std::vector<std::string>& attributes);
-  // Constants, which PIR has where others have attributes.
-  PirId integers(Ints values);
-  PirId number(double value, DType dtype = DType::Float32);
+  // Appends an op: with one result, several ones, or a list of them.
+  FileId add(std::string_view op, std::vector<FileOperand> operands, const FileType& type,
+             FileAttributes attributes = {});
+  std::vector<FileId> add(std::string_view op, std::vector<FileOperand> operands,
+                          const std::vector<FileType>& types, FileAttributes attributes);
+  std::vector<FileId> add_list(std::string_view op, std::vector<FileOperand> operands,
+                               const std::vector<FileType>& types, FileAttributes attributes);
+  FileNode& append(FileNode node);
+  FileId new_value(const FileType& type);
+  FileId parameter(const Tensor& tensor, std::string_view name);
+  // One number as a tensor [1], for operands that no attribute replaces.
+  FileId number(double value, DType dtype);
 
-  const Program& program() const { return program_; }
-  PirId id_of(ValueId value) const { return ids_.at(value); }
-  void define(ValueId value, PirId id) { ids_[value] = id; }
-  PirType type_of(ValueId value) const;
+  // Sizes as a constant if they are known, else computed from the sizes of the inputs.
+  FileOperand sizes(std::string_view attribute, Dims dims);
+  FileId size(Dim d);  // int64 [1]
+  FileType type_of(FileId id) const { return model_.value(id).type; }
+
+  // Values of the program that is being written.
+  const Program& program() const { return *frames_.back().program; }
+  FileId id_of(ValueId value);
+  void define(ValueId value, FileId id);
+  // … that stand for a value of other sizes, which readers broadcast or index.
+  void stand_for(ValueId value, FileId id) { frames_.back().ids[value] = id; }
+  FileType type_of_value(ValueId value) const { return file_type(program().type_of(value)); }
+  static FileType file_type(const ValueType& type);
+  // The content of a constant.
+  const Tensor* constant_of(ValueId value) const;
   // Does the call alone, by broadcasting, make up for a value that keeps its own sizes?
   bool only_broadcast(ValueId value) const;
 
- private:
-  void check_ops() const;
-  void add_parameter(const Tensor& tensor, ValueId value);
-  void add_input(ValueId value);
-  void add_output(ValueId value, size_t column);
+  // A program inside of this one, whose inputs are the given values.
+  FileBlock region(const Program& inner, const std::vector<FileId>& inputs);
+  // A block whose nodes `write` appends; it takes the block's arguments and returns its results.
+  template <class F>
+  FileBlock inside(FileBlock block, F&& write) {
+    frames_.push_back({&program(), {}, {}, {}, std::move(block)});
+    std::vector<FileId> results = write(frames_.back().block.arguments);
+    FileBlock made = std::move(frames_.back().block);
+    frames_.pop_back();
+    made.results = std::move(results);
+    return made;
+  }
+  // The results of a program, written here.
+  std::vector<FileId> inlined(const Program& inner, const std::vector<FileId>& inputs);
 
-  const Program& program_;
-  std::map<ValueId, PirId> ids_;
-  std::map<std::string, Tensor> parameters_;  // sorted as the file has them
-  std::string ops_;
-  PirId next_ = 1;
+ private:
+  struct Source {
+    FileId value;
+    int64_t axis;
+  };
+  struct Frame {
+    const Program* program;
+    std::unordered_map<ValueId, FileId> ids;
+    std::unordered_map<int64_t, Source> sources;  // by the word of a symbol
+    std::unordered_map<int64_t, FileId> sizes;    // … of an expression
+    FileBlock block;
+  };
+  struct SizeNodes;
+  const Source* source_of(Dim symbol) const;
+  bool knows(Dim d) const;
+  void write_body(const Program& program, const std::vector<FileId>& inputs);
+
+  WrittenModel model_;
+  std::vector<Frame> frames_;
+  std::unordered_map<std::string, FileId> numbers_;
 };
 
 // A call of the program.
-class Written {
+class Written : public ProgramCall {
  public:
-  Written(Writer& writer, const Instruction& call) : writer(writer), call_(call) {}
+  Written(Writer& writer, const Program& program, const Instruction& call)
+      : ProgramCall(program, call), writer(writer) {}
 
   Writer& writer;
 
-  bool has(std::string_view parameter) const { return value(parameter) != kNoValue; }
-  ValueId value(std::string_view parameter) const;
-  PirId operand(std::string_view parameter) const { return writer.id_of(value(parameter)); }
-  std::vector<ValueId> values(std::string_view parameter) const;
-  std::vector<PirId> operands(std::string_view parameter) const;
-  PirType type(std::string_view parameter) const { return writer.type_of(value(parameter)); }
-  PirType result(size_t i = 0) const { return writer.type_of(call_.results.at(i)); }
-  ValueId result_value(size_t i = 0) const { return call_.results.at(i); }
-  const Value& attribute(std::string_view parameter) const;
-  std::vector<int64_t> list(std::string_view parameter) const;
-  bool flag(std::string_view parameter) const { return attribute(parameter).as_bool(); }
-  int64_t integer(std::string_view parameter) const { return attribute(parameter).as_int(); }
-  double number(std::string_view parameter) const { return attribute(parameter).as_double(); }
-  void define(PirId id, size_t i = 0) const { writer.define(call_.results.at(i), id); }
+  FileId in(std::string_view parameter) const {  // 0 if it is left out
+    return has(parameter) ? writer.id_of(value_of(parameter)) : 0;
+  }
+  std::vector<FileId> all_in(std::string_view parameter) const;
+  FileType type_in(std::string_view parameter) const { return Writer::file_type(type(parameter)); }
+  FileType result(size_t i = 0) const { return Writer::file_type(result_type(i)); }
+  FileId add(std::string_view op, std::vector<FileOperand> operands, const FileType& type,
+             FileAttributes attributes = {}) const {
+    return writer.add(op, std::move(operands), type, std::move(attributes));
+  }
+  void give(FileId id, size_t i = 0) const { writer.define(call.results.at(i), id); }
+  void give_all(const std::vector<FileId>& ids) const {
+    for (size_t i = 0; i < ids.size(); ++i) give(ids[i], i);
+  }
 
-  [[noreturn]] void refuse(std::string_view why) const;
-
- private:
-  size_t place(std::string_view parameter) const;
-  const Instruction& call_;
+  // What several families need.
+  FileId reshaped(FileId x, const List& shape) const;
+  FileId transposed(FileId x, const List& perm) const;
+  FileId scaled(FileId x, double by, double bias = 0) const;
+  FileId cast(FileId x, DType dtype) const;
 };
 
 struct OpWriter {
   std::string_view op;
-  void (*write)(const Written&, std::string_view op);
-  std::string_view pir = {};  // empty: the same name
-  bool broadcasts = false;    // its operands may have smaller sizes
-  bool stays_small = false;   // its result may keep the sizes of its operand if readers broadcast
+  void (*write)(const Written&);
+  // Null: always. Without it a call is written as its parts.
+  bool (*accepts)(const ProgramCall&) = nullptr;
+  bool broadcasts = false;   // its operands may have smaller sizes
+  bool stays_small = false;  // its result may keep the sizes of its operand if readers broadcast
 };
-// Null if there is none.
+
+// One table per family.
+std::span<const OpWriter> elementwise_writers();
+std::span<const OpWriter> network_writers();
+std::span<const OpWriter> shape_writers();
+std::span<const OpWriter> reduction_writers();
+std::span<const OpWriter> selection_writers();
+std::span<const OpWriter> recurrent_writers();
+std::span<const OpWriter> control_writers();
+// Null if no table has the op.
 const OpWriter* find_writer(std::string_view op);
 
 }  // namespace oar::paddle
