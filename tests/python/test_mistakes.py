@@ -202,7 +202,7 @@ MISTAKES = [
     ("oar.zeroes([2])", ["oar.zeroes", "did you mean oar.zeros?"]),
     ("oar.nn.Liner(2, 3)", ["oar.nn.Liner", "did you mean oar.nn.Linear?"]),
     ("oar.one_hot(x(), 3)", ["oar.one_hot", "oar.nn.functional.one_hot"]),
-    ("oar.quantization", ["Oar does not have oar.quantization yet"]),
+    ("oar.cost_model", ["Oar does not have oar.cost_model yet"]),
     ("oar.set_flags({'memory_limit': 1})", ["'memory_limit'", "memory_limit_mb"]),
     ("oar._C.ops.sofmax", ["'sofmax'", "softmax"]),
 ]

@@ -14,5 +14,5 @@ LEAST = 0.92  # of Debian's 1.12; docs/onnx.md lists the others
 def test_most_of_the_standard_passes():
     failures = {folder.name: reason for folder in folders([ROOT / "node"]) if (reason := run(folder))}
     count = len(folders([ROOT / "node"]))
-    assert count > 1000
+    assert count > 900
     assert len(failures) <= count * (1 - LEAST), failures

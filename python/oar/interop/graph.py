@@ -151,6 +151,7 @@ class TorchModel(GraphModel):
     Args:
         native: what the extension made of the file.
         weights: the tensors by name.
+        forms: for TorchScript, what turns arguments that are no tensors into a program of their own.
 
     Examples:
         >>> import oar

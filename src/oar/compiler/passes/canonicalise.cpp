@@ -27,7 +27,7 @@ class Call final : public CanonicalCall {
   Value attribute_of(GraphValue value, std::string_view parameter) const override {
     return oar::attribute(*context_.makers()(value), parameter);
   }
-  int rank(GraphValue value) const override { return program_.type_of(value).shape.rank(); }
+  Dims shape(GraphValue value) const override { return program_.type_of(value).shape; }
   bool same_type(GraphValue a, GraphValue b) const override {
     return program_.type_of(a) == program_.type_of(b);
   }

@@ -30,7 +30,7 @@ class CanonicalCall {
                                                   std::string_view parameter) const = 0;
   virtual Value attribute_of(GraphValue value, std::string_view parameter) const = 0;
 
-  virtual int rank(GraphValue value) const = 0;
+  virtual Dims shape(GraphValue value) const = 0;
   // Equal dtype, shape and device?
   virtual bool same_type(GraphValue a, GraphValue b) const = 0;
   // The real number that every element is known to equal.

@@ -17,17 +17,20 @@ Metas first_with_shape(const Tensor& x, Shape shape) {
   return TensorMeta{x.dtype(), std::move(shape)};
 }
 
-// Of reshapes in a row the last one counts.
+// Of reshapes in a row the last one counts. Its 0 and -1 refer to sizes of the one before, so they become sizes.
 void canonical_reshape(const CanonicalCall& c) {
   const GraphValue x = c.operand("x");
-  if (c.op_of(x) == &c.op()) c.set_operand("x", c.operands_of(x, "x")[0]);
+  if (c.op_of(x) == &c.op()) {
+    c.set_attribute("shape", Value(c.shape(c.result())));
+    c.set_operand("x", c.operands_of(x, "x")[0]);
+  }
   canonical::same_type(c);
 }
 
 // Transposes in a row are one.
 void canonical_transpose(const CanonicalCall& c) {
   const GraphValue x = c.operand("x");
-  const auto rank = static_cast<int64_t>(c.rank(x));
+  const auto rank = static_cast<int64_t>(c.shape(x).size());
   const auto axes_of = [&](GraphValue value) {
     IntVector axes;
     const Value perm = c.attribute_of(value, "perm");
