@@ -203,10 +203,10 @@ INSTANTIATE_TEST_SUITE_P(
                          "%y = exp(%x) : float32[N, 4]\n"},
                     Case{"ReshapesThatKeepASize", "canonicalise", "%y",
                          "%1 = reshape(%x, shape=[N, 2, 2]) : float32[N, 2, 2]\n"
-                         "%2 = reshape(%1, shape=[2, 0, N]) : float32[2, 2, N]\n"
+                         "%2 = reshape(%1, shape=[2, 2, -1]) : float32[2, 2, N]\n"
                          "%y = exp(%2) : float32[2, 2, N]\n",
-                         "%2 = reshape(%x, shape=[2, 2, N]) : float32[2, 2, N]\n"
-                         "%y = exp(%2) : float32[2, 2, N]\n"},
+                         "%1 = reshape(%x, shape=[2, 2, N]) : float32[2, 2, N]\n"
+                         "%y = exp(%1) : float32[2, 2, N]\n"},
                     Case{"TransposesInARow", "canonicalise", "%y",
                          "%1 = reshape(%x, shape=[N, 2, 2]) : float32[N, 2, 2]\n"
                          "%2 = transpose(%1, perm=[1, 2, 0]) : float32[2, 2, N]\n"
