@@ -147,7 +147,8 @@ void free_forms(PyObject* capsule) {
 PyObject* wrap_forms(Forms forms) {
   auto kept = std::make_unique<Forms>(std::move(forms));
   PyObject* made = PyCapsule_New(kept.get(), kFormsName, free_forms);
-  if (made) kept.release();
+  Forms* const owned = kept.release();
+  if (!made) delete owned;
   return made;
 }
 

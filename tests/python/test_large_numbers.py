@@ -192,3 +192,29 @@ def test_gradient_of_ctc_for_large_scores():
     steps = [oar.to_tensor([n], dtype="int64") for n in (3, 3)]
     found, = oar.grad(oar._C.ops.ctc(scores, oar.to_tensor([[1, 2, 1]], dtype="int64"), *steps).sum(), [scores])
     np.testing.assert_array_equal(found.numpy()[:, 0], -np.eye(3, dtype="float32")[[1, 2, 1]])
+
+
+@pytest.mark.parametrize("dtype, length", [("float16", 300.0), ("bfloat16", 1e18), ("float32", 1e15), ("float64", 1e120)])
+def test_cosine_similarity_of_long_vectors(dtype, length):
+    """The product of their squared lengths is no number of the dtype."""
+    random = np.random.default_rng(4)
+    x, y = (oar.to_tensor(random.standard_normal((5, 16)) * length).astype(dtype) for _ in range(2))
+    p, q = (t.astype("float64").numpy() / length for t in (x, y))
+    expected = (p * q).sum(1) / np.linalg.norm(p, axis=1) / np.linalg.norm(q, axis=1)
+    got = F.cosine_similarity(x, y, axis=1)
+    assert got.dtype == getattr(oar, dtype)
+    room = {"float16": 1e-3, "bfloat16": 8e-3}.get(dtype, 1e-6)
+    np.testing.assert_allclose(got.astype("float64").numpy(), expected, rtol=room, atol=room)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_weighted_cross_entropy_of_halves(reduction):
+    """A loss times its weight is no float16; their weighted mean is one."""
+    scores, weight = np.array([[90.0, -90.0], [-1.0, 1.0]]), np.array([2000.0, 3000.0])
+    labels = np.array([1, 1])
+    losses = np.logaddexp.reduce(scores, 1) - scores[[0, 1], labels]
+    expected = (losses * 3000.0).sum() / (6000.0 if reduction == "mean" else 1)
+    got = F.cross_entropy(oar.to_tensor(scores, dtype="float16"), oar.to_tensor(labels),
+                          oar.to_tensor(weight, dtype="float16"), reduction=reduction)
+    assert got.dtype == oar.float16
+    np.testing.assert_allclose(float(got), expected if expected < 65504 else np.inf, rtol=1e-3)

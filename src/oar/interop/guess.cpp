@@ -67,22 +67,28 @@ constexpr Magic kMagics[] = {
 };
 
 // Files of arrays, of torch.export, torch.jit.save or torch.save: by the names of entries, which are known where the archive is whole.
+// A damaged archive is no program; the beginning of the file still tells what it was.
+pytorch::ArchiveKind kind_of_torch_archive(std::string_view content) {
+  try {
+    return pytorch::kind_of_archive(ZipFile(content));
+  } catch (const Error&) {
+    return pytorch::ArchiveKind::Other;
+  }
+}
+
 FileKind kind_of_zip(std::string_view content) {
   uint16_t length = 0;
   if (content.size() < 30) return FileKind::Unknown;
   std::memcpy(&length, content.data() + 26, sizeof(length));
   const std::string_view name = content.substr(30, length);
   if (name.ends_with(".npy")) return FileKind::Npz;
-  try {
-    switch (pytorch::kind_of_archive(ZipFile(content))) {
-      case pytorch::ArchiveKind::Export:
-        return FileKind::TorchProgram;
-      case pytorch::ArchiveKind::Script:
-        return FileKind::TorchScript;
-      case pytorch::ArchiveKind::Other:
-        break;
-    }
-  } catch (const Error&) {  // the beginning still tells
+  switch (kind_of_torch_archive(content)) {
+    case pytorch::ArchiveKind::Export:
+      return FileKind::TorchProgram;
+    case pytorch::ArchiveKind::Script:
+      return FileKind::TorchScript;
+    case pytorch::ArchiveKind::Other:
+      break;
   }
   return name.ends_with("/data.pkl") || name.ends_with("/version") ? FileKind::TorchZip
                                                                    : FileKind::Unknown;

@@ -43,6 +43,35 @@ def is_spectrum(x, results: list, special: bool) -> bool:
     return bool(np.all(rest <= room) and np.all(np.abs(np.linalg.norm(vectors, axis=-2) - 1) <= 16 * size * EPSILON[x.dtype.name]))
 
 
+def is_hermitian_spectrum(x, uplo: str, results: list) -> bool:
+    """Whether the results are eigenvalues and unitary vectors of the Hermitian matrices whose triangles x holds."""
+    matrix = values(x).astype(np.complex128)
+    if not np.all(np.isfinite(matrix)):
+        return False
+    half = np.tril(matrix, -1) if uplo == "L" else np.conj(np.swapaxes(np.triu(matrix, 1), -1, -2))
+    size = matrix.shape[-1]
+    whole = half + np.conj(np.swapaxes(half, -1, -2)) + np.real(matrix) * np.eye(size)
+    found, vectors = results[0].astype(np.complex128), results[1].astype(np.complex128)
+    epsilon = 16 * size * EPSILON[x.dtype.name]
+    rest = np.linalg.norm(whole @ vectors - vectors * found[..., None, :], axis=-2)
+    products = np.conj(np.swapaxes(vectors, -1, -2)) @ vectors - np.eye(size)
+    return bool(np.all(rest <= epsilon * np.linalg.norm(whole, axis=(-2, -1))[..., None]) and np.all(np.abs(products) <= epsilon))
+
+
+def is_euclidean_norm(x, axis, keepdim: bool, results: list) -> bool:
+    """Whether the result is the norm, computed with the exponents of long doubles."""
+    wide = np.abs((x if isinstance(x, np.ndarray) else values(x)).astype(np.clongdouble))
+    axes = tuple(axis) if axis else tuple(range(wide.ndim))
+    wanted = np.sqrt((wide * wide).sum(axis=axes, keepdims=keepdim))
+    return bool(np.allclose(results[0].astype(np.longdouble), wanted, rtol=16 * EPSILON[results[0].dtype.name], atol=0, equal_nan=True))
+
+
+def see_nothing(results: list, wrong: list) -> bool:
+    """Whether the queries whose results are wrong have scores that add up to nothing: attention's logarithms of sums are -infinity."""
+    queries = np.swapaxes(wrong[0].any(-1), 1, 2) | wrong[1]
+    return bool(np.all(np.isneginf(results[1][queries])))
+
+
 def is_svd(x, results: list) -> bool:
     """Whether the factors are unitary and their product is x."""
     matrix = values(x).astype(np.complex128)

@@ -7,6 +7,7 @@ case "read" runs files that Oar wrote.
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 import numpy as np

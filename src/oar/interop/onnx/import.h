@@ -23,8 +23,8 @@ struct Imported {
 
 // What is known about the inputs before the import.
 struct Expected {
-  NamedTensors examples;  // inputs like those of the runs to come
-  NamedTensors constant;  // inputs that decide on shapes: constants of the program
+  NamedTensors examples;     // inputs like those of the runs to come
+  NamedTensors constant;     // inputs that decide on shapes: constants of the program
   bool fixed_sizes = false;  // open sizes become those of the examples
 };
 

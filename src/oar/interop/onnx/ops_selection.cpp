@@ -292,7 +292,7 @@ Values qlinear_conv(const Call& c) {
 Values integer_product(const Call& c) {
   constexpr int64_t kExactTerms = 256;
   const auto without_zero = [&](size_t i, bool rows) {
-    const Tensor t = cast(c.tensor(i), DType::Float32);
+    Tensor t = cast(c.tensor(i), DType::Float32);
     if (!c.has(i + 2)) return t;
     const Tensor point = cast(c.tensor(i + 2), DType::Float32);
     return t -
@@ -300,14 +300,13 @@ Values integer_product(const Call& c) {
   };
   const Tensor a = without_zero(0, true), b = without_zero(1, false);
   const Dim terms = a.dim(-1);
-  if (!terms.is_known())
-    return {matmul(cast(a, DType::Int32), cast(b, DType::Int32))};
+  if (!terms.is_known()) return {matmul(cast(a, DType::Int32), cast(b, DType::Int32))};
   Tensor sum;
   for (int64_t at = 0; at == 0 || at < terms.value(); at += kExactTerms) {
     const int64_t end = std::min(at + kExactTerms, terms.value());
-    const Tensor part = cast(matmul(slice(a, {-1}, {at}, {end}),
-                                    slice(b, {b.rank() == 1 ? -1 : -2}, {at}, {end})),
-                             DType::Int32);
+    const Tensor part =
+        cast(matmul(slice(a, {-1}, {at}, {end}), slice(b, {b.rank() == 1 ? -1 : -2}, {at}, {end})),
+             DType::Int32);
     sum = sum.defined() ? sum + part : part;
   }
   return {sum};

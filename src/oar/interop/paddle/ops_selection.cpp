@@ -90,10 +90,10 @@ Values slice_replaced(const Call& c) {
   int64_t count = 1;
   for (const int64_t size : shape)
     if (size < 0 || __builtin_mul_overflow(count, size, &count)) c.refuse("its shape is no shape");
-  if (values.empty() || count != static_cast<int64_t>(values.size()))
-    c.refuse("it has no values");
+  if (values.empty() || count != static_cast<int64_t>(values.size())) c.refuse("it has no values");
   return {slice_put(
-      x, Tensor::from_vector(values, Shape(std::vector<Dim>(shape.begin(), shape.end())), x.dtype()),
+      x,
+      Tensor::from_vector(values, Shape(std::vector<Dim>(shape.begin(), shape.end())), x.dtype()),
       index)};
 }
 // The same without a tensor among the operands.

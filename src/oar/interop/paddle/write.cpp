@@ -133,8 +133,8 @@ FileOperand Writer::sizes(std::string_view attribute, Dims dims) {
   for (const Dim d : dims) parts.push_back(size(d));
   const FileType type{DType::Int64, {static_cast<int64_t>(dims.size())}};
   if (parts.size() == 1) return parts[0];
-  return add("concat",
-             {FileOperand::list(parts), FileOperand::constant("axis", 0, DType::Int32)}, type);
+  return add("concat", {FileOperand::list(parts), FileOperand::constant("axis", 0, DType::Int32)},
+             type);
 }
 
 // ---- values of the program -------------------------------------------------------------------------

@@ -14,9 +14,8 @@ void switch_op(const Written& c) {
   const ClosureList branches = as_programs(c.value("branches"));
   const FileId index = c.in("index");
   const FileType type = c.writer.type_of(index);
-  const FileId is_first =
-      truth(c, c.add("equal", {index, c.writer.number(0, type.dtype)},
-                     {DType::Bool, type.shape.empty() ? List{1} : type.shape}));
+  const FileId is_first = truth(c, c.add("equal", {index, c.writer.number(0, type.dtype)},
+                                         {DType::Bool, type.shape.empty() ? List{1} : type.shape}));
   FileNode node{"if", {is_first}, {}, {}, {}, {}};
   const std::vector<FileId> captured = c.all_in("captured");
   for (size_t side = 0; side < 2; ++side)
@@ -43,7 +42,8 @@ void while_op(const Written& c) {
     values.insert(values.end(), captured.begin(), captured.end());
     return values;
   };
-  FileNode node{"while", {truth(c, c.writer.inlined(test, with_captured(carried))[0])}, {}, {}, {}, {}};
+  FileNode node{"while", {truth(c, c.writer.inlined(test, with_captured(carried))[0])}, {}, {}, {},
+                {}};
   FileBlock block;
   for (size_t i = 0; i < carried.size(); ++i) {
     node.operands.emplace_back(carried[i]);

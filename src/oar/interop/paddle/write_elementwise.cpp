@@ -7,16 +7,12 @@ namespace oar::paddle {
 namespace {
 
 // Ops of one or two tensors and nothing else, by the name that PIR has for them.
-void unary(const Written& c) {
-  c.give(c.add(c.call.op->name(), {c.in("x")}, c.result()));
-}
+void unary(const Written& c) { c.give(c.add(c.call.op->name(), {c.in("x")}, c.result())); }
 void binary(const Written& c) {
   c.give(c.add(c.call.op->name(), {c.in("x"), c.in("y")}, c.result()));
 }
 
-void log_sigmoid_op(const Written& c) {
-  c.give(c.add("logsigmoid", {c.in("x")}, c.result()));
-}
+void log_sigmoid_op(const Written& c) { c.give(c.add("logsigmoid", {c.in("x")}, c.result())); }
 void trunc_op(const Written& c) { c.give(c.add("trunc", {c.in("input")}, c.result())); }
 void power(const Written& c) {
   c.give(c.add("elementwise_pow", {c.in("x"), c.in("y")}, c.result()));
@@ -56,7 +52,7 @@ void softplus_op(const Written& c) {
   c.give(c.add("softplus", {c.in("x")}, c.result(),
                {float_of("beta", c.number("beta")), float_of("threshold", c.number("threshold"))}));
 }
-void round_op(const Written& c) { 
+void round_op(const Written& c) {
   c.give(c.add("round", {c.in("x")}, c.result(), {int_of("decimals", 0)}));
 }
 bool to_integers(const ProgramCall& c) { return c.integer("decimals") == 0; }

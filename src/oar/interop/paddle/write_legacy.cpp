@@ -279,9 +279,8 @@ class LegacyWriter {
     if (!longs) return value;
     std::vector<int32_t> ints;
     for (const int64_t v : *longs)
-      ints.push_back(static_cast<int32_t>(
-          std::clamp<int64_t>(v, -std::numeric_limits<int32_t>::max(),
-                              std::numeric_limits<int32_t>::max())));
+      ints.push_back(static_cast<int32_t>(std::clamp<int64_t>(
+          v, -std::numeric_limits<int32_t>::max(), std::numeric_limits<int32_t>::max())));
     return ints;
   }
   static void add_constant(const LegacyOp& op, const FileOperand& operand, Attributes& into) {
@@ -366,7 +365,8 @@ class LegacyWriter {
       Attributes attributes;
       attributes.add_block("sub_block", inner);
       attributes.add("is_scalar_condition", true);
-      add(block, "conditional_block", {{"Cond", {side == 0 ? yes : no}}, {"Input", captured(branch)}},
+      add(block, "conditional_block",
+          {{"Cond", {side == 0 ? yes : no}}, {"Input", captured(branch)}},
           {{"Out", results[side]}, {"Scope", {scopes(block)}}}, attributes);
     }
     const std::string mask = temporary(block, {DType::Int32, flag.shape});

@@ -12,8 +12,8 @@ FileId product(const Written& c, FileId x, FileId y, const FileType& type, bool 
                {flag_of("transpose_x", left), flag_of("transpose_y", right)});
 }
 void matmul_op(const Written& c) {
-  c.give(product(c, c.in("x"), c.in("y"), c.result(), c.flag("transpose_x"),
-                 c.flag("transpose_y")));
+  c.give(
+      product(c, c.in("x"), c.in("y"), c.result(), c.flag("transpose_x"), c.flag("transpose_y")));
 }
 void linear_op(const Written& c) {
   FileId made = product(c, c.in("x"), c.in("weight"), c.result(), false, false);
@@ -45,8 +45,7 @@ struct Images {
     return type;
   }
   void give(FileId made) const {
-    if (line)
-      made = c.add("squeeze", {made, FileOperand::constant("axis", {row()})}, c.result());
+    if (line) made = c.add("squeeze", {made, FileOperand::constant("axis", {row()})}, c.result());
     c.give(made);
   }
   // Numbers for each axis of the image, with that of the row.
@@ -54,9 +53,7 @@ struct Images {
     if (line) numbers.insert(numbers.begin(), count, of_row);
     return numbers;
   }
-  std::string layout() const {
-    return volume ? last ? "NDHWC" : "NCDHW" : last ? "NHWC" : "NCHW";
-  }
+  std::string layout() const { return volume ? last ? "NDHWC" : "NCDHW" : last ? "NHWC" : "NCHW"; }
   std::string op(std::string_view stem) const { return format("{}{}d", stem, volume ? 3 : 2); }
 
   const Written& c;
@@ -77,14 +74,13 @@ FileId by_channel(const Written& c, const char* parameter, int64_t axis, int64_t
 
 void conv_op(const Written& c) {
   const Images images(c, "x");
-  FileId made = c.add(images.op("conv"), {images.image(c.in("x")), images.weight(c.in("weight"))},
-                      images.result(),
-                      {ints_of("strides", images.each(c.list("stride"), 1)),
-                       ints_of("paddings", images.each(c.list("padding"), 0, 2)),
-                       text_of("padding_algorithm", "EXPLICIT"),
-                       ints_of("dilations", images.each(c.list("dilation"), 1)),
-                       int_of("groups", c.integer("groups")),
-                       text_of("data_format", images.layout())});
+  FileId made = c.add(
+      images.op("conv"), {images.image(c.in("x")), images.weight(c.in("weight"))}, images.result(),
+      {ints_of("strides", images.each(c.list("stride"), 1)),
+       ints_of("paddings", images.each(c.list("padding"), 0, 2)),
+       text_of("padding_algorithm", "EXPLICIT"),
+       ints_of("dilations", images.each(c.list("dilation"), 1)),
+       int_of("groups", c.integer("groups")), text_of("data_format", images.layout())});
   if (c.has("bias")) {
     const auto rank = static_cast<int64_t>(images.result().shape.size());
     made = c.add("add", {made, by_channel(c, "bias", images.last ? rank - 1 : 1, rank)},
@@ -151,7 +147,9 @@ void pool(const Written& c, const char* size, const List& stride, const List& pa
   attributes.insert(attributes.end(), others.begin(), others.end());
   images.give(c.add(images.op("pool"), operands, images.result(), attributes));
 }
-bool has_no_mask(const ProgramCall& c) { return is_plain_window(c) && !c.is_read(c.call.results[1]); }
+bool has_no_mask(const ProgramCall& c) {
+  return is_plain_window(c) && !c.is_read(c.call.results[1]);
+}
 void max_pool_op(const Written& c) {
   pool(c, "kernel_size", c.list("stride"), c.list("padding"), "max", c.flag("ceil_mode"), true,
        false);
@@ -173,12 +171,12 @@ void adaptive_max_op(const Written& c) {
   const Images images(c, "x");
   const List kernel = images.each(c.list("output_size"), 1);
   const FileType type = images.result();
-  const std::vector<FileId> made = c.writer.add(
-      images.op("max_pool") + "_with_index", {images.image(c.in("x"))},
-      {type, {DType::Int32, type.shape}},
-      {ints_of("kernel_size", kernel), ints_of("strides", List(kernel.size(), 1)),
-       ints_of("paddings", List(kernel.size(), 0)), flag_of("global_pooling", false),
-       flag_of("adaptive", true), flag_of("ceil_mode", false)});
+  const std::vector<FileId> made =
+      c.writer.add(images.op("max_pool") + "_with_index", {images.image(c.in("x"))},
+                   {type, {DType::Int32, type.shape}},
+                   {ints_of("kernel_size", kernel), ints_of("strides", List(kernel.size(), 1)),
+                    ints_of("paddings", List(kernel.size(), 0)), flag_of("global_pooling", false),
+                    flag_of("adaptive", true), flag_of("ceil_mode", false)});
   images.give(made[0]);
 }
 bool is_adaptive_max(const ProgramCall& c) {
@@ -189,8 +187,7 @@ bool is_adaptive_max(const ProgramCall& c) {
 
 void affine_op(const Written& c) {
   const int64_t axis = c.axis("channel_axis", "x"), rank = c.rank("x");
-  const FileId by =
-      c.add("multiply", {c.in("x"), by_channel(c, "scale", axis, rank)}, c.result());
+  const FileId by = c.add("multiply", {c.in("x"), by_channel(c, "scale", axis, rank)}, c.result());
   c.give(c.add("add", {by, by_channel(c, "shift", axis, rank)}, c.result()));
 }
 
@@ -203,10 +200,10 @@ void layer_norm_op(const Written& c) {
     return !c.has(name) || c.rank(name) == 1 ? c.in(name) : c.reshaped(c.in(name), {-1});
   };
   const FileType rows{DType::Float32, c.result(1).shape};
-  const std::vector<FileId> made = c.writer.add(
-      "layer_norm", {c.in("x"), row("weight"), row("bias")}, {c.result(), rows, rows},
-      {float_of("epsilon", c.number("epsilon")),
-       int_of("begin_norm_axis", c.axis("begin_axis", "x"))});
+  const std::vector<FileId> made =
+      c.writer.add("layer_norm", {c.in("x"), row("weight"), row("bias")}, {c.result(), rows, rows},
+                   {float_of("epsilon", c.number("epsilon")),
+                    int_of("begin_norm_axis", c.axis("begin_axis", "x"))});
   c.give(made[0]);
 }
 void group_norm_op(const Written& c) {
@@ -214,15 +211,13 @@ void group_norm_op(const Written& c) {
       c.integer("groups") == 0 ? c.type("x").shape[1].value() : c.integer("groups");
   const FileType statistics{DType::Float32, {c.result().shape.at(0), groups}};
   const std::vector<FileId> made = c.writer.add(
-      "group_norm", {c.in("x"), c.in("weight"), c.in("bias")},
-      {c.result(), statistics, statistics},
+      "group_norm", {c.in("x"), c.in("weight"), c.in("bias")}, {c.result(), statistics, statistics},
       {float_of("epsilon", c.number("epsilon")), int_of("groups", groups),
        text_of("data_format", "NCHW")});
   c.give(made[0]);
 }
 bool knows_groups(const ProgramCall& c) {
-  return statistics_are_unread(c) &&
-         (c.integer("groups") != 0 || c.type("x").shape[1].is_known());
+  return statistics_are_unread(c) && (c.integer("groups") != 0 || c.type("x").shape[1].is_known());
 }
 
 // ---- resampling ----------------------------------------------------------------------------------
@@ -232,8 +227,8 @@ struct Mode {
   const char* op;
   int64_t rank;
 };
-constexpr Mode kModes[] = {{"nearest", "nearest", 4}, {"nearest", "nearest", 5},
-                           {"linear", "linear", 3},   {"linear", "bilinear", 4},
+constexpr Mode kModes[] = {{"nearest", "nearest", 4},  {"nearest", "nearest", 5},
+                           {"linear", "linear", 3},    {"linear", "bilinear", 4},
                            {"linear", "trilinear", 5}, {"cubic", "bicubic", 4}};
 const Mode* mode_of(const ProgramCall& c, std::string_view mode) {
   for (const Mode& m : kModes)

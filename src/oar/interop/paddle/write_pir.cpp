@@ -95,9 +95,8 @@ class PirWriter {
  private:
   std::string region(size_t number, const std::vector<std::string>& arguments,
                      const std::vector<std::string>& ops) {
-    return format(
-        R"({{"#":"region_{}","blocks":[{{"#":"block_{}","args":[{}],"ops":[{}]}}]}})", number,
-        number, join(arguments, ","), join(ops, ","));
+    return format(R"({{"#":"region_{}","blocks":[{{"#":"block_{}","args":[{}],"ops":[{}]}}]}})",
+                  number, number, join(arguments, ","), join(ops, ","));
   }
 
   std::string parameter(FileId id) {
@@ -108,10 +107,10 @@ class PirWriter {
   }
   std::string input(FileId id) {
     const WrittenModel::Value& value = model_.value(id);
-    return op("1.data", {}, {text_of(value.type)}, {id},
-              {attribute("name", content_of(value.name)),
-               attribute("shape", int_array(value.type.shape)),
-               attribute("dtype", content_of(value.type.dtype)), place(0)});
+    return op(
+        "1.data", {}, {text_of(value.type)}, {id},
+        {attribute("name", content_of(value.name)), attribute("shape", int_array(value.type.shape)),
+         attribute("dtype", content_of(value.type.dtype)), place(0)});
   }
 
   // The number of a value in the file: those of arguments of blocks are negative.
@@ -166,8 +165,8 @@ class PirWriter {
     std::vector<std::string> arguments, ops;
     for (const FileId id : block.arguments) {
       arguments_[id] = -static_cast<FileId>(arguments_.size()) - 1;
-      arguments.push_back(format(R"({{"#":{},"TT":{}}})", arguments_[id],
-                                 text_of(model_.value(id).type)));
+      arguments.push_back(
+          format(R"({{"#":{},"TT":{}}})", arguments_[id], text_of(model_.value(id).type)));
     }
     for (const FileNode& node : block.nodes) add(node, ops);
     ops.push_back(op("2.yield", block.results, {}, {}, {}));

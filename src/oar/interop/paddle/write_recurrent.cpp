@@ -28,10 +28,9 @@ FileId turned(const Written& c, const ProgramCall& product) {
   return c.transposed(c.writer.id_of(product.value_of("weight")), {1, 0});
 }
 FileId zeros_of(const Written& c, int64_t size) {
-  return c.writer.parameter(
-      Tensor::from_vector(std::vector<double>(static_cast<size_t>(size)), Shape{size},
-                          c.type("gates").dtype),
-      "no_bias");
+  return c.writer.parameter(Tensor::from_vector(std::vector<double>(static_cast<size_t>(size)),
+                                                Shape{size}, c.type("gates").dtype),
+                            "no_bias");
 }
 // Gates that no product made are one with a unit matrix.
 Projection projection_of(const Written& c) {
@@ -48,8 +47,8 @@ Projection projection_of(const Written& c) {
   std::vector<double> unit(size * size);
   for (size_t i = 0; i < size; ++i) unit[i * size + i] = 1;
   return {c.in("gates"),
-          c.writer.parameter(
-              Tensor::from_vector(unit, Shape{width, width}, c.type("gates").dtype), "unit"),
+          c.writer.parameter(Tensor::from_vector(unit, Shape{width, width}, c.type("gates").dtype),
+                             "unit"),
           zeros_of(c, width), width};
 }
 
@@ -74,19 +73,18 @@ void recurrent_op(const Written& c) {
                 hidden = c.type("weight").shape[1].value();
   const FileId bias = c.has("bias") ? c.in("bias") : zeros_of(c, width);
   const FileId x = backwards ? flipped(c, in.x) : in.x;
-  FileNode node{"rnn",
-                {x, FileOperand::list(states),
-                 FileOperand::list({in.weight, c.in("weight"), in.bias, bias}), 0,
-                 c.writer.parameter(Tensor::from_vector(std::vector<double>{0}, Shape{1},
-                                                        DType::UInt8),
-                                    "dropout_state")},
-                {},
-                {false, false, true, false},
-                {float_of("dropout_prob", 0), flag_of("is_bidirec", false),
-                 int_of("input_size", in.features), int_of("hidden_size", hidden),
-                 int_of("num_layers", 1), text_of("mode", mode.name), int_of("seed", 0),
-                 flag_of("is_test", true)},
-                {}};
+  FileNode node{
+      "rnn",
+      {x, FileOperand::list(states), FileOperand::list({in.weight, c.in("weight"), in.bias, bias}),
+       0,
+       c.writer.parameter(Tensor::from_vector(std::vector<double>{0}, Shape{1}, DType::UInt8),
+                          "dropout_state")},
+      {},
+      {false, false, true, false},
+      {float_of("dropout_prob", 0), flag_of("is_bidirec", false), int_of("input_size", in.features),
+       int_of("hidden_size", hidden), int_of("num_layers", 1), text_of("mode", mode.name),
+       int_of("seed", 0), flag_of("is_test", true)},
+      {}};
   const FileId out = c.writer.new_value(c.result());
   std::vector<FileId> last;
   for (const FileId state : states) last.push_back(c.writer.new_value(c.writer.type_of(state)));

@@ -31,9 +31,7 @@ void reduce(const Written& c, std::string_view op, bool operand, const FileAttri
 }
 void by_operand(const Written& c) { reduce(c, c.call.op->name(), true); }
 void by_attribute(const Written& c) { reduce(c, c.call.op->name(), false); }
-void sum_op(const Written& c) {
-  reduce(c, "sum", true, {dtype_of("dtype", c.result().dtype)});
-}
+void sum_op(const Written& c) { reduce(c, "sum", true, {dtype_of("dtype", c.result().dtype)}); }
 void prod_op(const Written& c) { reduce(c, "prod", true, {flag_of("reduce_all", false)}); }
 void truth_op(const Written& c) { reduce(c, c.call.op->name(), false); }
 bool has_axes(const ProgramCall& c) { return c.rank("x") > 0; }
@@ -47,13 +45,13 @@ bool is_float32(const ProgramCall& c) { return has_axes(c) && c.type("x").dtype 
 
 void arg_op(const Written& c) {
   const bool flat = !c.given("axis");
-  c.give(c.add(c.call.op->name(),
-               {c.in("x"), FileOperand::constant(
-                               "axis", flat ? 0.0 : static_cast<double>(c.axis("axis", "x")),
-                               DType::Int64)},
-               c.result(),
-               {flag_of("keepdims", c.flag("keepdim")), flag_of("flatten", flat),
-                dtype_of("dtype", c.result().dtype)}));
+  c.give(c.add(
+      c.call.op->name(),
+      {c.in("x"), FileOperand::constant(
+                      "axis", flat ? 0.0 : static_cast<double>(c.axis("axis", "x")), DType::Int64)},
+      c.result(),
+      {flag_of("keepdims", c.flag("keepdim")), flag_of("flatten", flat),
+       dtype_of("dtype", c.result().dtype)}));
 }
 
 void softmax_op(const Written& c) {
@@ -75,10 +73,9 @@ void topk_op(const Written& c) {
 }
 bool knows_count(const ProgramCall& c) { return Dim::from_word(c.integer("k")).is_known(); }
 void sort_op(const Written& c) {
-  c.give_all(
-      c.writer.add("argsort", {c.in("x")}, {c.result(0), c.result(1)},
-                   {int_of("axis", c.axis("axis", "x")),
-                    flag_of("descending", c.flag("descending")), flag_of("stable", true)}));
+  c.give_all(c.writer.add("argsort", {c.in("x")}, {c.result(0), c.result(1)},
+                          {int_of("axis", c.axis("axis", "x")),
+                           flag_of("descending", c.flag("descending")), flag_of("stable", true)}));
 }
 
 constexpr OpWriter kWriters[] = {

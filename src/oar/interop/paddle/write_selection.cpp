@@ -13,8 +13,8 @@ void select(const Written& c, FileId index, const List& index_shape, int64_t axi
   FileType type = from;
   type.shape.at(static_cast<size_t>(axis)) = c.writer.type_of(index).shape.at(0);
   const bool line = index_shape.size() == 1;
-  const FileId made = c.add("index_select", {c.in("x"), index}, line ? c.result() : type,
-                            {int_of("axis", axis)});
+  const FileId made =
+      c.add("index_select", {c.in("x"), index}, line ? c.result() : type, {int_of("axis", axis)});
   if (line) return c.give(made);
   const Shape& to = c.result_type().shape;
   if (to.empty())
@@ -76,10 +76,9 @@ void index_take_op(const Written& c) {
   FileType one{DType::Int64, c.writer.type_of_value(c.values("indices")[0]).shape};
   one.shape.push_back(1);
   for (const ValueId id : c.values("indices"))
-    columns.push_back(c.add("unsqueeze",
-                            {c.cast(c.writer.id_of(id), DType::Int64),
-                             FileOperand::constant("axis", {-1})},
-                            one));
+    columns.push_back(c.add(
+        "unsqueeze",
+        {c.cast(c.writer.id_of(id), DType::Int64), FileOperand::constant("axis", {-1})}, one));
   FileType all = one;
   all.shape.back() = static_cast<int64_t>(columns.size());
   const FileId index =

@@ -19,8 +19,7 @@ void reshape_op(const Written& c) {
     List axes(from.size());
     for (size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<int64_t>(i);
     if (axes.empty()) return c.give(c.in("x"));
-    return c.give(
-        c.add("squeeze", {c.in("x"), FileOperand::constant("axis", axes)}, c.result()));
+    return c.give(c.add("squeeze", {c.in("x"), FileOperand::constant("axis", axes)}, c.result()));
   }
   List plain;
   size_t open = 0;
@@ -32,10 +31,10 @@ void reshape_op(const Written& c) {
     plain.push_back(to[i].is_known() ? to[i].value() : stays ? 0 : -1);
   }
   const bool fits = open <= 1 && !zero;
-  c.give(c.add("reshape",
-               {c.in("x"), fits ? FileOperand::constant("shape", plain)
-                                : c.writer.sizes("shape", to)},
-               c.result()));
+  c.give(
+      c.add("reshape",
+            {c.in("x"), fits ? FileOperand::constant("shape", plain) : c.writer.sizes("shape", to)},
+            c.result()));
 }
 void transpose_op(const Written& c) {
   List perm = c.list("perm");
@@ -102,9 +101,8 @@ void slice_op(const Written& c) {
       if (std::find(cut.dropped.begin(), cut.dropped.end(), static_cast<int64_t>(i)) ==
           cut.dropped.end())
         all.shape[i] = type.shape.at(next++);
-    made = c.add("strided_slice",
-                 {made, starts, ends, FileOperand::constant("strides", cut.steps)}, all,
-                 {ints_of("axes", cut.axes)});
+    made = c.add("strided_slice", {made, starts, ends, FileOperand::constant("strides", cut.steps)},
+                 all, {ints_of("axes", cut.axes)});
     if (!cut.dropped.empty())
       made = c.add("squeeze", {made, FileOperand::constant("axis", cut.dropped)}, type);
   }
@@ -114,13 +112,13 @@ void slice_op(const Written& c) {
 }
 void slice_put_op(const Written& c) {
   const Cut cut = cut_of(c);
-  c.give(c.add("set_value_with_tensor",
-               {c.in("x"), c.in("value"), c.writer.sizes("starts", cut.starts),
-                c.writer.sizes("ends", clamped(cut.ends)),
-                FileOperand::constant("steps", cut.steps)},
-               c.result(),
-               {longs_of("axes", cut.axes), longs_of("decrease_axes", cut.dropped),
-                longs_of("none_axes", cut.added)}));
+  c.give(
+      c.add("set_value_with_tensor",
+            {c.in("x"), c.in("value"), c.writer.sizes("starts", cut.starts),
+             c.writer.sizes("ends", clamped(cut.ends)), FileOperand::constant("steps", cut.steps)},
+            c.result(),
+            {longs_of("axes", cut.axes), longs_of("decrease_axes", cut.dropped),
+             longs_of("none_axes", cut.added)}));
 }
 bool puts_forwards(const ProgramCall& c) {
   const Cut cut = cut_of(c);
@@ -148,11 +146,10 @@ void filled(const Written& c, double value) {
   const bool number = type.shape.empty();
   if (number) type.shape = {1};
   const std::vector<Dim> one{Dim(1)};
-  FileId made = c.add(
-      "full_with_tensor",
-      {FileOperand::constant("value", value, type.dtype),
-       c.writer.sizes("shape", number ? Dims(one) : Dims(c.result_type().shape))},
-      type, {dtype_of("dtype", type.dtype)});
+  FileId made = c.add("full_with_tensor",
+                      {FileOperand::constant("value", value, type.dtype),
+                       c.writer.sizes("shape", number ? Dims(one) : Dims(c.result_type().shape))},
+                      type, {dtype_of("dtype", type.dtype)});
   if (number) made = c.add("squeeze", {made, FileOperand::constant("axis", {0})}, c.result());
   c.give(made);
 }

@@ -83,7 +83,7 @@ struct WrittenModel {
     FileType type;
     std::string name;  // of inputs and parameters
   };
-  std::vector<Value> values;  // of id - 1
+  std::vector<Value> values;                 // of id - 1
   std::map<std::string, Tensor> parameters;  // sorted as the file has them
   std::vector<FileId> parameter_ids, inputs, outputs;
   FileBlock main;

@@ -341,9 +341,11 @@ const OpDef cosine_similarity_op = {
     .brief =
         "The cosine of the angle between vectors along an axis; eps bounds their lengths below.",
     .decompose = [](const args::cosine_similarity& a) -> Made {
-      const Tensor product = vecdot(a.x1, a.x2, a.axis);
-      const Tensor sizes = vecdot(a.x1, a.x1, a.axis) * vecdot(a.x2, a.x2, a.axis);
-      return product / sqrt(clip(sizes, Scalar(a.eps * a.eps)));
+      const Tensor x1 = widened(a.x1), x2 = widened(a.x2);
+      // Of long vectors the product of the squared lengths would overflow first.
+      const Tensor sizes =
+          root_sum_square(x1, IntArgs{a.axis}) * root_sum_square(x2, IntArgs{a.axis});
+      return narrowed(vecdot(x1, x2, a.axis) / clip(sizes, Scalar(a.eps)), a.x1.dtype());
     },
     .dtypes = "float",
     .amp = Amp::Full,

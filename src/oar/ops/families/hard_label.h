@@ -52,15 +52,19 @@ inline Tensor divisor(const Tensor& total) {
   return where(equal(total, literal(0)), literal(1), total);
 }
 
+// In 16 bits a loss times its weight may overflow where their mean does not.
 inline Tensor reduce_weighted(const Weighted& w, std::string_view reduction, bool count_valid) {
-  Tensor loss = w.weight.defined() ? w.loss * w.weight : w.loss;
-  if (reduction == "none") return loss;
-  if (reduction == "sum") return sum(loss);
-  if (!w.weight.defined() && !count_valid) return mean(loss);
-  const Tensor wide = widened(loss);
-  const Tensor total =
-      w.weight.defined() ? sum(widened(w.weight)) : cast(sum(w.valid), wide.dtype());
-  return narrowed(sum(wide) / divisor(total), loss.dtype());
+  const Tensor weight = w.weight.defined() ? widened(w.weight) : w.weight;
+  const bool counts = weight.defined() || count_valid;
+  Tensor loss = counts ? widened(w.loss) : w.loss;
+  if (weight.defined()) loss = loss * weight;
+  if (reduction == "sum") loss = sum(loss);
+  if (reduction == "mean" && !counts) loss = mean(loss);
+  if (reduction == "mean" && counts) {
+    const Tensor total = weight.defined() ? sum(weight) : cast(sum(w.valid), loss.dtype());
+    loss = sum(loss) / divisor(total);
+  }
+  return narrowed(loss, w.loss.dtype());
 }
 
 inline void check_weight(const Tensor& weight, Dim classes) {

@@ -71,9 +71,10 @@ void collect_results(const Value& value, const std::string& path, std::vector<Va
   if (!value.box || value.kind == Value::Object) return;  // nothing, or a text
   for (size_t i = 0; i < value.box->items.size(); ++i) {
     const bool keyed = i < value.box->keys.size() && value.box->keys[i].kind == Value::Text;
-    const std::string key = keyed ? value.box->keys[i].text : std::to_string(i);
-    collect_results(value.box->items[i], path.empty() ? key : path + "." + key, results, names,
-                    depth + 1);
+    std::string place = path;
+    if (!path.empty()) place += '.';
+    place += keyed ? value.box->keys[i].text : std::to_string(i);
+    collect_results(value.box->items[i], place, results, names, depth + 1);
   }
 }
 
