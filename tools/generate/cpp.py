@@ -135,7 +135,7 @@ def signature(op: Op, with_defaults: bool) -> str:
 
 def definition(op: Op) -> str:
     lines = [signature(op, False) + " {",
-             f'  static const Op& op__ = get_op("{op.name}");']
+             f'  static constinit OpReference op__("{op.name}");']
     for p in op.parameters:
         if p.type == "Tensor" and not p.list and not p.optional:
             lines.append(f'  require_defined({identifier(p.name)}, "{op.name}", "{p.name}");')
@@ -144,7 +144,7 @@ def definition(op: Op) -> str:
     values = [f"program_value({v})" if p.type == "program" else f"Value({v})" for p, v in zip(op.parameters, values)]
     # Names with two underscores: a parameter may be called `values` or `op`.
     lines.append(f"  const Value values__[] = {{{', '.join(values) or 'Value()'}}};")
-    lines.append(f"  Outputs r__ = dispatch(op__, Args(values__, {len(values)}));")
+    lines.append(f"  Outputs r__ = op__(Args(values__, {len(values)}));")
     if len(op.results) == 1 and op.results[0].list:
         lines.append("  return {r__.begin(), r__.end()};")
     elif len(op.results) == 1:
@@ -170,7 +170,7 @@ def header(family: str, ops: list[Op]) -> str:
 
 def source(family: str, ops: list[Op]) -> str:
     parts = [f"// Generated from src/oar/ops/families/{family}.cpp. Do not edit.",
-             f'#include "oar/ops/gen/{family}.h"', "", '#include "oar/ops/core/dispatcher.h"', "", "namespace oar {"]
+             f'#include "oar/ops/gen/{family}.h"', "", '#include "oar/ops/core/op_reference.h"', "", "namespace oar {"]
     parts += [definition(op) for op in ops]
     return "\n".join(parts + ["}  // namespace oar", ""])
 
