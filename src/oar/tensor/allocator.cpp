@@ -24,6 +24,7 @@ namespace {
 // Small blocks are left to malloc: its thread caches are hard to beat. From this size on a block
 // would be mapped and faulted in each time, so we keep it.
 constexpr size_t kCachedFrom = size_t{64} << 10;
+constexpr size_t kMergedFrom = size_t{1} << 20;
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kStepsPerDoubling = 8;  // at most 12.5 % of a block is waste
 constexpr size_t kBins = 64 * kStepsPerDoubling;
@@ -62,7 +63,9 @@ void reserve(int64_t bytes) {
 }
 
 // Large blocks. A freed one stays in the bin of its size for a request of that size; if a bin is
-// empty, all freed blocks are merged, so that blocks of other sizes can be used too.
+// empty, all freed blocks are merged, so that blocks of other sizes can be used too. The largest are
+// merged at once: then what is free depends on what is live alone, and the steps of a training loop
+// find the same ranges again and again.
 class Cache {
  public:
   // Null if the system is out of memory.
@@ -90,6 +93,10 @@ class Cache {
   bool give_back(void* data, size_t bytes) {
     const std::lock_guard lock(mutex_);
     if (!owns(reinterpret_cast<uintptr_t>(data))) return false;
+    if (bytes >= kMergedFrom) {
+      used_.add(reinterpret_cast<uintptr_t>(data), bytes);
+      return true;
+    }
     bins_[bin_of(bytes)].push_back(data);
     waiting_ += bytes;
     return true;

@@ -60,6 +60,8 @@ void copy_narrow_rows(char* to, const Row& row, int64_t rows) {
 // prefetched; for short rows the processor does so itself.
 template <class Row>
 void copy_rows(char* to, const Row& row, int64_t rows, int64_t bytes, bool stream) {
+  if (bytes == 4) return copy_narrow_rows<4>(to, row, rows);
+  if (bytes == 8) return copy_narrow_rows<8>(to, row, rows);
   if (bytes == 16) return copy_narrow_rows<16>(to, row, rows);
   if (bytes == 32) return copy_narrow_rows<32>(to, row, rows);
   if (bytes == 64) return copy_narrow_rows<64>(to, row, rows);
