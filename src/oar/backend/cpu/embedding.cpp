@@ -64,7 +64,9 @@ void embedding_lookup(KernelCall& call) {
         const auto* table = static_cast<const char*>(weight.data);
         char* to = static_cast<char*>(out.data) + begin * bytes;
         const auto from = [=](int64_t i) { return table + numbers[i] * stride; };
-        if (packed) {
+        if (packed && bytes == 4) {
+          copy_narrow_rows<4>(to, from, count);
+        } else if (packed) {
           copy_rows(to, from, count, bytes, /*stream=*/false);
         } else {
           for (int64_t i = 0; i < count; ++i)

@@ -55,19 +55,15 @@ using Offsets = std::vector<int64_t, CachedMemory<int64_t>>;
 template <int64_t kBytes, class Row>
 void copy_narrow_rows(char* to, const Row& row, int64_t rows) {
   constexpr int64_t kAhead = 32;
-  const int64_t first = std::max<int64_t>(rows - kAhead, 0);
-  for (int64_t i = 0; i < first; ++i) {
-    __builtin_prefetch(row(i + kAhead));
+  for (int64_t i = 0; i < rows; ++i) {
+    __builtin_prefetch(row(std::min(i + kAhead, rows - 1)));
     std::memcpy(to + i * kBytes, row(i), kBytes);
   }
-  for (int64_t i = first; i < rows; ++i) std::memcpy(to + i * kBytes, row(i), kBytes);
 }
 // Copies rows of `bytes` bytes that start at row(i) to contiguous memory. They are anywhere, so they are
 // prefetched: short rows further ahead, since there is less to do until they are needed.
 template <class Row>
 void copy_rows(char* to, const Row& row, int64_t rows, int64_t bytes, bool stream) {
-  if (bytes == 4) return copy_narrow_rows<4>(to, row, rows);
-  if (bytes == 8) return copy_narrow_rows<8>(to, row, rows);
   if (bytes == 16) return copy_narrow_rows<16>(to, row, rows);
   if (bytes == 32) return copy_narrow_rows<32>(to, row, rows);
   if (bytes == 64) return copy_narrow_rows<64>(to, row, rows);
