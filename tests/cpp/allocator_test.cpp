@@ -158,7 +158,8 @@ TEST(Allocator, SmallBlocksShareChunks) {
   std::vector<Tensor> blocks;
   for (int i = 0; i < 32; ++i) blocks.push_back(Tensor::empty({100 << 10}, DType::UInt8));
   EXPECT_EQ(cpu_allocator::stats().reserved, before + 4 * kMiB);
-  for (size_t i = 0; i < blocks.size(); ++i) std::memset(blocks[i]->data, static_cast<int>(i), 100 << 10);
+  for (size_t i = 0; i < blocks.size(); ++i)
+    std::memset(blocks[i]->data, static_cast<int>(i), 100 << 10);
   for (size_t i = 0; i < blocks.size(); ++i) EXPECT_EQ(blocks[i].data<uint8_t>()[99 << 10], i);
   blocks.clear();
   // Together they are a block of another size.

@@ -161,7 +161,8 @@ class Cache {
   // Gives ranges of that length and more to blocks of all sizes. Whether there was one.
   bool move_ranges(size_t least) {
     bool moved = false;
-    for (auto longest = small_.take_longest(); longest.second > 0; longest = small_.take_longest()) {
+    for (auto longest = small_.take_longest(); longest.second > 0;
+         longest = small_.take_longest()) {
       if (longest.second < least) {
         small_.add(longest.first, longest.second);
         break;

@@ -46,8 +46,8 @@ const OpDef softmax_cross_entropy_op = {
     },
     .vjp = [](const vjp::softmax_cross_entropy& v) -> Grads {
       // Scores are often the largest tensor of a step.
-      const auto grad = may_overwrite(v.logits) ? softmax_cross_entropy_grad_
-                                                : softmax_cross_entropy_grad;
+      const auto grad =
+          may_overwrite(v.logits) ? softmax_cross_entropy_grad_ : softmax_cross_entropy_grad;
       return {grad(v.logits, v.label, v.log_total, v.grad_loss, v.grad_log_total, v.axis,
                    v.ignore_index),
               Tensor()};
