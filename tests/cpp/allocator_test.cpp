@@ -107,6 +107,66 @@ TEST(Allocator, GapsThatAreTooShortGoBackToTheSystem) {
   }
 }
 
+// What a step leaves free depends on what is live alone, so the next one needs no other memory.
+TEST(Allocator, EqualStepsFindEqualRanges) {
+  cpu_allocator::release_cached();
+  const Tensor parameter = Tensor::empty({10 * kMiB}, DType::UInt8);
+  std::vector<const void*> first;
+  int64_t reserved = 0;
+  for (int step = 0; step < 6; ++step) {
+    std::vector<const void*> places;
+    std::vector<Tensor> live;
+    for (const int64_t kib : {1024, 96, 4096, 300, 41000, 64, 41000, 10240, 700, 4096, 10240}) {
+      live.push_back(Tensor::empty({kib << 10}, DType::UInt8));
+      if (kib >= 1024) places.push_back(live.back()->data);
+      if (live.size() > 4) live.erase(live.begin());
+    }
+    if (step == 1) {
+      first = places;
+      reserved = cpu_allocator::stats().reserved;
+    }
+    if (step > 1) {
+      EXPECT_EQ(places, first) << step;
+      EXPECT_EQ(cpu_allocator::stats().reserved, reserved) << step;
+    }
+  }
+}
+
+// The same gaps in every round: giving them back each time would cost more than they are worth.
+TEST(Allocator, GapsThatARoundNeedsAgainAreKept) {
+  cpu_allocator::release_cached();
+  const int64_t before = cpu_allocator::stats().reserved;
+  const auto round = [] {
+    std::vector<Tensor> kept, dropped;
+    for (int i = 0; i < 6; ++i) {
+      kept.push_back(Tensor::empty({8 * kMiB}, DType::UInt8));
+      dropped.push_back(Tensor::empty({8 * kMiB}, DType::UInt8));
+    }
+    dropped.clear();
+    kept.push_back(Tensor::empty({40 * kMiB}, DType::UInt8));
+    return cpu_allocator::stats().reserved;
+  };
+  int64_t last = round();
+  for (int i = 0; i < 30; ++i) last = round();
+  EXPECT_GE(last, before + 136 * kMiB);
+  EXPECT_EQ(round(), last);
+}
+
+TEST(Allocator, SmallBlocksShareChunks) {
+  cpu_allocator::release_cached();
+  const int64_t before = cpu_allocator::stats().reserved;
+  std::vector<Tensor> blocks;
+  for (int i = 0; i < 32; ++i) blocks.push_back(Tensor::empty({100 << 10}, DType::UInt8));
+  EXPECT_EQ(cpu_allocator::stats().reserved, before + 4 * kMiB);
+  for (size_t i = 0; i < blocks.size(); ++i)
+    std::memset(blocks[i]->data, static_cast<int>(i), 100 << 10);
+  for (size_t i = 0; i < blocks.size(); ++i) EXPECT_EQ(blocks[i].data<uint8_t>()[99 << 10], i);
+  blocks.clear();
+  // Together they are a block of another size.
+  EXPECT_EQ(Tensor::empty({3 * kMiB}, DType::UInt8)->numel, 3 * kMiB);
+  EXPECT_EQ(cpu_allocator::stats().reserved, before + 4 * kMiB);
+}
+
 TEST(Allocator, RangesOfFreeMemoryMeet) {
   FreeRanges free;
   free.add(4096, 1 << 20);

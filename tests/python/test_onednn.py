@@ -49,6 +49,27 @@ def test_products_of_random_shapes(rng, dtype):
         close(oar.matmul(tensor(x, dtype), tensor(y, dtype), tx, ty), expected, dtype, k)
 
 
+# More columns than a part has, a long sum, and dense columns; with as many parts as threads and more.
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("m, k, n", [(20, 200, 8000), (33, 6000, 300), (300, 1100, 1555)])
+def test_products_with_a_large_right_factor(rng, m, k, n, threads):
+    before = oar.get_num_threads()
+    oar.set_num_threads(threads)
+    try:
+        x, y, bias, more = (rng.standard_normal(shape) for shape in ((m, k), (k, n), (n,), (m, n)))
+        expected = x @ y
+        for turn_x in (False, True):
+            for turn_y in (False, True):
+                a, b = tensor(x.T if turn_x else x), tensor(y.T if turn_y else y)
+                close(oar.matmul(a, b, turn_x, turn_y), expected, depth=k)
+        close(oar.nn.functional.linear(tensor(x), tensor(y), tensor(bias)), expected + bias, depth=k)
+        fused = oar.jit.to_static(lambda x, y, b, r: oar.nn.functional.relu(oar.matmul(x, y) + b + r))
+        wanted = np.maximum(expected + bias + more, 0)
+        close(fused(tensor(x), tensor(y), tensor(bias), tensor(more)), wanted, depth=k)
+    finally:
+        oar.set_num_threads(before)
+
+
 def test_products_with_vectors(rng):
     matrix, column, row = rng.standard_normal((301, 1233)), rng.standard_normal((301, 2)), rng.standard_normal((2, 1233))
     m, c, r = tensor(matrix), tensor(column), tensor(row)

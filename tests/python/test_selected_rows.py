@@ -39,6 +39,26 @@ def test_gradient_of_the_weight(padding, sparse, by_frequency):
     np.testing.assert_allclose(out.numpy(), np.where(kept[..., None], WEIGHT[NUMBERS], 0))
 
 
+# Rows of less than a piece, of whole pieces and of both; more of them than are prefetched.
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("width", [1, 2, 4, 5, 16, 40, 100])
+def test_rows_of_any_width_are_looked_up_summed_and_updated(width, dtype):
+    rng = np.random.default_rng(width)
+    values = rng.standard_normal((50, width)).astype(dtype)
+    numbers = rng.integers(0, 50, (7, 30))
+    given = rng.standard_normal((7, 30, width)).astype(dtype)
+    wanted = np.zeros_like(values)
+    np.add.at(wanted, numbers, given)
+    for sparse in (False, True):
+        weight = parameter(values)
+        out = ops.embedding(oar.to_tensor(numbers), weight, sparse=sparse)
+        np.testing.assert_array_equal(out.numpy(), values[numbers])
+        out.backward(oar.to_tensor(given))
+        np.testing.assert_allclose(dense(weight.grad), wanted, rtol=1e-5, atol=1e-5)
+        oar.optimizer.SGD(0.5, parameters=[weight]).step()
+        np.testing.assert_allclose(weight.numpy(), values - 0.5 * wanted, rtol=1e-5, atol=1e-5)
+
+
 def test_sparse_gradients_add_up_without_becoming_dense():
     weight = parameter()
     for _ in range(2):

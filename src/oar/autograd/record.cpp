@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "oar/autograd/engine.h"
 #include "oar/autograd/transform.h"
 #include "oar/base/scope_guard.h"
+#include "oar/ops/core/last_use.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/run.h"
 #include "oar/ops/gen/arithmetic.h"
@@ -260,6 +262,7 @@ Grads OpNode::apply(TensorList cotangents, std::span<const bool> needed) {
   VjpCall call{{}, outputs, cotangents, needed};
   const Frame found = packed_ ? unpacked_args() : Frame();
   const Args saved = packed_ ? found.args() : args_.args();
+  const LastUse last(!grad_enabled() && !keeps_graph() && !packed_);
   if (!grad_enabled()) {
     call.args = saved;
     return fitting(rules().vjp(call));
@@ -297,6 +300,7 @@ bool OpNode::add_to(const Tensor& sum, const Tensor& cotangent) const {
 
 Grads call_vjp(const Op& op, Args args, TensorList outputs, TensorList cotangents,
                std::span<const bool> needed) {
+  const LastUse not_last(false);  // these are not a node's own
   return rules_of(op).def().vjp(VjpCall{args, outputs, cotangents, needed});
 }
 

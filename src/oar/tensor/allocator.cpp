@@ -24,6 +24,7 @@ namespace {
 // Small blocks are left to malloc: its thread caches are hard to beat. From this size on a block
 // would be mapped and faulted in each time, so we keep it.
 constexpr size_t kCachedFrom = size_t{64} << 10;
+constexpr size_t kMergedFrom = size_t{1} << 20;
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kStepsPerDoubling = 8;  // at most 12.5 % of a block is waste
 constexpr size_t kBins = 64 * kStepsPerDoubling;
@@ -61,56 +62,77 @@ void reserve(int64_t bytes) {
   raise_peak(g.peak_reserved, g.reserved.fetch_add(bytes, std::memory_order_relaxed) + bytes);
 }
 
-// Large blocks. A freed one stays in the bin of its size for a request of that size; if a bin is
-// empty, all freed blocks are merged, so that blocks of other sizes can be used too.
+// Large blocks. A freed one of less than kMergedFrom stays in the bin of its size for a request of that
+// size; if a bin is empty, all of them are merged, so that blocks of other sizes can be used too. They
+// are cut from chunks of their own. Larger ones are merged at once: what is free then depends on what
+// is live alone, and each step of a training loop finds the ranges that the one before it used.
 class Cache {
  public:
   // Null if the system is out of memory.
   void* take(size_t bytes) {
     const std::lock_guard lock(mutex_);
-    if (std::vector<void*>& bin = bins_[bin_of(bytes)]; !bin.empty()) {
-      void* data = bin.back();
-      bin.pop_back();
-      waiting_ -= bytes;
-      return data;
-    }
-    uintptr_t data = used_.take(bytes);
-    if (data == 0 && waiting_ > 0) {
-      put_together();
-      data = used_.take(bytes);
-    }
-    if (data == 0) {
-      drop_gaps(bytes);
-      data = fresh(bytes);
-    }
-    return reinterpret_cast<void*>(data);
+    return reinterpret_cast<void*>(bytes < kMergedFrom ? take_binned(bytes) : take_merged(bytes));
   }
 
   // False if the block is not from here.
   bool give_back(void* data, size_t bytes) {
     const std::lock_guard lock(mutex_);
-    if (!owns(reinterpret_cast<uintptr_t>(data))) return false;
-    bins_[bin_of(bytes)].push_back(data);
-    waiting_ += bytes;
+    const auto begin = reinterpret_cast<uintptr_t>(data);
+    if (!owns(begin)) return false;
+    if (bytes < kMergedFrom)
+      bins_[bin_of(bytes)].push_back(begin);
+    else
+      used_.add(begin, bytes);
     return true;
   }
 
   int64_t release() {
     const std::lock_guard lock(mutex_);
-    put_together();
+    empty_bins();
+    move_ranges(0);
     return drop(used_.bytes());
   }
 
  private:
-  static constexpr size_t kRegion = size_t{256} << 20;
-  // How much of the memory may be gaps that are too short for a request: in bytes, and as a part of what is in use.
-  static constexpr size_t kGaps = size_t{32} << 20, kShareOfGaps = 64;
+  static constexpr size_t kRegion = size_t{256} << 20, kChunk = size_t{4} << 20;
+  // How much of the memory may be gaps that are too short for a request: in bytes, as a part of what is in use, and as a part
+  // of what has gone back to the system: a loop that needs the same pages again and again may keep them.
+  static constexpr size_t kGaps = size_t{32} << 20, kShareOfGaps = 64, kShareOfDropped = 8;
+
+  uintptr_t take_binned(size_t bytes) {
+    if (std::vector<uintptr_t>& bin = bins_[bin_of(bytes)]; !bin.empty()) {
+      const uintptr_t data = bin.back();
+      bin.pop_back();
+      return data;
+    }
+    uintptr_t data = small_.take(bytes);
+    if (data == 0 && empty_bins()) data = small_.take(bytes);
+    if (data != 0) return data;
+    const uintptr_t chunk = take_merged(kChunk);
+    if (chunk == 0) return take_merged(bytes);
+    small_.add(chunk, kChunk);
+    return small_.take(bytes);
+  }
+
+  uintptr_t take_merged(size_t bytes) {
+    uintptr_t data = used_.take(bytes);
+    if (data == 0) {
+      empty_bins();
+      if (move_ranges(kChunk)) data = used_.take(bytes);
+    }
+    if (data == 0) {
+      drop_gaps(bytes);
+      data = fresh(bytes);
+    }
+    return data;
+  }
 
   // A request needs fresh pages although there is free memory: as many pages of its gaps go back to the system, if they are many.
   void drop_gaps(size_t bytes) {
     const size_t free = used_.bytes();
     const size_t live = static_cast<size_t>(g.reserved.load(std::memory_order_relaxed)) - free;
-    if (free > std::max(kGaps, live / kShareOfGaps)) drop(std::min(bytes, free));
+    if (free <= std::max({kGaps, live / kShareOfGaps, dropped_ / kShareOfDropped})) return;
+    dropped_ += static_cast<size_t>(drop(std::min(bytes, free)));
   }
 
   // Keeps the addresses, returns the pages: of the longest ranges, until there are enough.
@@ -126,12 +148,29 @@ class Cache {
     return static_cast<int64_t>(dropped);
   }
 
-  void put_together() {
+  // Whether there was anything in them.
+  bool empty_bins() {
+    const size_t before = small_.bytes();
     for (size_t bin = 0; bin < bins_.size(); ++bin) {
-      for (void* data : bins_[bin]) used_.add(reinterpret_cast<uintptr_t>(data), bytes_of(bin));
+      for (const uintptr_t data : bins_[bin]) small_.add(data, bytes_of(bin));
       bins_[bin].clear();
     }
-    waiting_ = 0;
+    return small_.bytes() > before;
+  }
+
+  // Gives ranges of that length and more to blocks of all sizes. Whether there was one.
+  bool move_ranges(size_t least) {
+    bool moved = false;
+    for (auto longest = small_.take_longest(); longest.second > 0;
+         longest = small_.take_longest()) {
+      if (longest.second < least) {
+        small_.add(longest.first, longest.second);
+        break;
+      }
+      used_.add(longest.first, longest.second);
+      moved = true;
+    }
+    return moved;
   }
 
   // Pages that were never touched, or that were returned to the system.
@@ -162,9 +201,10 @@ class Cache {
   }
 
   ForkMutex mutex_;
-  std::array<std::vector<void*>, kBins> bins_;
-  size_t waiting_ = 0;       // bytes in bins
+  std::array<std::vector<uintptr_t>, kBins> bins_;
+  FreeRanges small_;         // for bins, with pages
   FreeRanges used_, clean_;  // with pages, and without
+  size_t dropped_ = 0;       // bytes of gaps, so far
   std::map<uintptr_t, size_t> regions_;
 };
 Cache& cache() {

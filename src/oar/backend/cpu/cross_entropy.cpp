@@ -70,8 +70,11 @@ void softmax_cross_entropy_grad(KernelCall& call) {
     auto* to = static_cast<T*>(call.out().data);
     for_each_sample<C>(span, [&](int64_t i, int64_t at, C* buffer) {
       const C* line = load_line(x.data() + at, span.length, span.inner, buffer);
-      const C grad = label[i] == ignored ? C(0) : grad_loss[i], all = grad + grad_total[i];
-      const C base = total[i];
+      const bool counts = label[i] != ignored;
+      if (counts) check_label(label[i], span.length);
+      const C grad = counts ? grad_loss[i] : C(0), all = grad + grad_total[i], base = total[i];
+      // Together: exp - 1 near 0 would lose digits after rounding to 16 bits. Read first, since the result may be in the same place.
+      const C labelled = counts ? functions::exp(line[label[i]] - base) * all - grad : C(0);
       T* o = to + at;
       const int64_t step = span.inner;
       if (step == 1) {
@@ -79,14 +82,11 @@ void softmax_cross_entropy_grad(KernelCall& call) {
         row_table<C>().exp_sum(line, made.place(o), span.length, base);
         row_table<C>().scale(made.place(o), span.length, all);
         made.finish(o);
-      } else
+      } else {
         for (int64_t k = 0; k < span.length; ++k)
           o[k * step] = static_cast<T>(functions::exp(line[k] - base) * all);
-      if (label[i] == ignored) return;
-      check_label(label[i], span.length);
-      const int64_t k = label[i];
-      // Together: exp - 1 near 0 would lose digits after rounding to 16 bits.
-      o[k * step] = static_cast<T>(functions::exp(line[k] - base) * all - grad);
+      }
+      if (counts) o[label[i] * step] = static_cast<T>(labelled);
     });
   });
 }

@@ -64,7 +64,9 @@ void embedding_lookup(KernelCall& call) {
         const auto* table = static_cast<const char*>(weight.data);
         char* to = static_cast<char*>(out.data) + begin * bytes;
         const auto from = [=](int64_t i) { return table + numbers[i] * stride; };
-        if (packed) {
+        if (packed && bytes == 4) {
+          copy_narrow_rows<4>(to, from, count);
+        } else if (packed) {
           copy_rows(to, from, count, bytes, /*stream=*/false);
         } else {
           for (int64_t i = 0; i < count; ++i)
@@ -79,6 +81,16 @@ void embedding_lookup(KernelCall& call) {
       });
 }
 
+// In pieces of a known length, since most rows are short.
+template <class T>
+void add_row(T* __restrict sums, const T* __restrict more, int64_t length) {
+  constexpr int64_t kPiece = 64 / sizeof(T);
+  int64_t k = 0;
+  for (; k + kPiece <= length; k += kPiece)
+    for (int64_t i = 0; i < kPiece; ++i) sums[k + i] = static_cast<T>(sums[k + i] + more[k + i]);
+  for (; k < length; ++k) sums[k] = static_cast<T>(sums[k] + more[k]);
+}
+
 // Each thread owns a range of rows of the table, so the order of additions does not depend on them.
 template <class T>
 void sum_rows(const oar_tensor& out, const RowNumbers& rows, const oar_tensor& value,
@@ -87,6 +99,8 @@ void sum_rows(const oar_tensor& out, const RowNumbers& rows, const oar_tensor& v
   const int64_t total = out.shape[0], length = row.count(),
                 stride = length * static_cast<int64_t>(sizeof(T));
   const bool packed = row.is_run({sizeof(T), sizeof(T)});
+  constexpr int64_t kAhead = 32, kLine = 64, kMost = 4 * kLine;  // rows and bytes to prefetch
+  const int64_t asked = std::min(stride, kMost);
   Walk<1> starts;
   for (int i = 0; i < value.ndim - (out.ndim - 1); ++i)
     starts.push(value.shape[i], {value.strides[i] * static_cast<int64_t>(sizeof(T))});
@@ -94,18 +108,20 @@ void sum_rows(const oar_tensor& out, const RowNumbers& rows, const oar_tensor& v
       rows.count() * length <= kGrain ? 1 : std::min<int64_t>(num_threads(), total);
   parallel_chunks(parts, [&](int64_t part) {
     const int64_t first = total * part / parts, last = total * (part + 1) / parts;
-    std::fill(static_cast<T*>(out.data) + first * length, static_cast<T*>(out.data) + last * length,
-              T(0));
+    // Zeros of all bits: of large tables memset writes past the cache.
+    std::memset(static_cast<char*>(out.data) + first * stride, 0,
+                static_cast<size_t>((last - first) * stride));
     int64_t i = 0;
     starts.runs([&](const auto& at, const auto& steps, int64_t n) {
       for (int64_t k = 0; k < n; ++k, ++i) {
+        if (i + kAhead < rows.count())
+          for (int64_t b = 0; b < asked; b += kLine)
+            __builtin_prefetch(static_cast<char*>(out.data) + rows[i + kAhead] * stride + b, 1);
         if (rows[i] < first || rows[i] >= last || rows[i] == padding) continue;
         char* to = static_cast<char*>(out.data) + rows[i] * stride;
         const char* from = static_cast<const char*>(value.data) + at[0] + k * steps[0];
         if (packed) {
-          auto* sums = reinterpret_cast<T*>(to);
-          const auto* more = reinterpret_cast<const T*>(from);
-          for (int64_t e = 0; e < length; ++e) sums[e] = static_cast<T>(sums[e] + more[e]);
+          add_row(reinterpret_cast<T*>(to), reinterpret_cast<const T*>(from), length);
           continue;
         }
         row.runs([&](const auto& a, const auto& s, int64_t m) {

@@ -1,33 +1,56 @@
 // Fused updates by the gradient itself: each tensor is read and written once. 16-bit floats compute in float32.
+#include <algorithm>
 #include <cmath>
 
 #include "oar/backend/cpu/loops/loops.h"
+#include "oar/backend/cpu/loops/places.h"
 #include "oar/backend/cpu/optimizer/update.h"
 
 namespace oar::cpu {
 namespace {
 
 // Row numbers of a gradient, all of them rows of the parameter.
-std::vector<int64_t> row_numbers(const Tensor& rows, int64_t height) {
-  std::vector<int64_t> numbers(static_cast<size_t>(rows->numel));
-  const int64_t step =
-      numbers.empty() ? 0 : rows->strides[0] * static_cast<int64_t>(size_of(rows.dtype()));
+Offsets row_numbers(const Tensor& rows, int64_t height) {
+  Offsets numbers(static_cast<size_t>(rows->numel));
   const char* from = static_cast<const char*>(rows->data);
-  for (int64_t& row : numbers) {
-    row = load_integer(from, rows.dtype());
-    from += step;
-    user_check(row >= 0 && row < height, ErrorKind::OutOfRange,
-               "a gradient names row {} of a parameter with {} rows.", row, height);
+  if (rows.dtype() == DType::Int64 && rows.is_contiguous()) {
+    std::copy_n(rows.data<int64_t>(), rows->numel, numbers.begin());
+  } else {
+    const int64_t step =
+        numbers.empty() ? 0 : rows->strides[0] * static_cast<int64_t>(size_of(rows.dtype()));
+    for (int64_t& row : numbers) {
+      row = load_integer(from, rows.dtype());
+      from += step;
+    }
   }
+  const auto is_outside = [height](int64_t row) {
+    return static_cast<uint64_t>(row) >= static_cast<uint64_t>(height);
+  };
+  int64_t outside = 0;
+  for (const int64_t row : numbers) outside += is_outside(row);
+  user_check(outside == 0, ErrorKind::OutOfRange,
+             "a gradient names row {} of a parameter with {} rows.",
+             *std::find_if(numbers.begin(), numbers.end(), is_outside), height);
   return numbers;
+}
+
+// Of one row; in pieces of a known length, since most rows are short.
+template <class C>
+void sgd_row(C* __restrict param, const C* __restrict grad, int64_t width, C lr) {
+  constexpr int64_t kPiece = 64 / sizeof(C);
+  int64_t k = 0;
+  for (; k + kPiece <= width; k += kPiece)
+    for (int64_t i = 0; i < kPiece; ++i) param[k + i] -= lr * grad[k + i];
+  for (; k < width; ++k) param[k] -= lr * grad[k];
 }
 
 // Each thread owns a range of the parameter's rows, so that repeated rows are applied in order.
 template <class C>
-void sgd_dense_rows(const Tensor& param, const std::vector<int64_t>& rows, const Tensor& values,
-                    int64_t width, C lr) {
-  constexpr size_t kAhead = 16;  // rows that are prefetched
-  const int64_t height = param->shape[0];
+void sgd_dense_rows(const Tensor& param, const Offsets& rows, const Tensor& values, int64_t width,
+                    C lr) {
+  constexpr size_t kAhead = 32;  // rows that are prefetched, of each at most so many elements:
+  constexpr int64_t kLine = 64 / sizeof(C), kMost = 4 * kLine;
+  const int64_t height = param->shape[0], asked = std::min(width, kMost);
   auto* const to = static_cast<C*>(param->data);
   const auto* const from = static_cast<const C*>(values->data);
   const int64_t parts =
@@ -35,11 +58,11 @@ void sgd_dense_rows(const Tensor& param, const std::vector<int64_t>& rows, const
   parallel_chunks(parts, [&](int64_t part) {
     const int64_t first = height * part / parts, last = height * (part + 1) / parts;
     for (size_t i = 0; i < rows.size(); ++i) {
-      if (i + kAhead < rows.size()) __builtin_prefetch(to + rows[i + kAhead] * width, 1);
+      if (i + kAhead < rows.size())
+        for (int64_t k = 0; k < asked; k += kLine)
+          __builtin_prefetch(to + rows[i + kAhead] * width + k, 1);
       if (rows[i] < first || rows[i] >= last) continue;
-      C* __restrict p = to + rows[i] * width;
-      const C* __restrict g = from + static_cast<int64_t>(i) * width;
-      for (int64_t k = 0; k < width; ++k) p[k] -= lr * g[k];
+      sgd_row(to + rows[i] * width, from + static_cast<int64_t>(i) * width, width, lr);
     }
   });
 }
@@ -49,7 +72,7 @@ template <class C>
 void sgd_rows(const Tensor& param, const SelectedRows& grad, C lr) {
   const Tensor& values = grad.values;
   const int64_t height = param->shape[0], width = height ? param->numel / height : 0;
-  const std::vector<int64_t> rows = row_numbers(grad.rows, height);
+  const Offsets rows = row_numbers(grad.rows, height);
   if (param.dtype() == dtype_for<C> && values.dtype() == dtype_for<C> && param.is_contiguous() &&
       values.is_contiguous())
     return sgd_dense_rows(param, rows, values, width, lr);

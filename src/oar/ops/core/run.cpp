@@ -157,7 +157,8 @@ Outputs run_derived_inplace(const Op& op, Args args, Device device) {
   outputs.push_back(x);
   bool direct = !converted && metas[0].dtype == x.dtype() && !op.kernels(device.type).empty();
   for_each_tensor(args.subspan(1), [&](const Tensor& t) { direct &= !overlaps_partially(x, t); });
-  direct &= functional.has(Trait::Elementwise);
+  direct &=
+      functional.has(Trait::Elementwise) || (functional.has(Trait::Rowwise) && x.is_contiguous());
   std::string reasons;
   if (!direct || !run_kernel(op, args, outputs, device, reasons)) {
     const Outputs fresh = run_op(functional, args);

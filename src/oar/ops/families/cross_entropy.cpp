@@ -2,6 +2,7 @@
 #include "oar/ops/gen/cross_entropy.h"
 
 #include "oar/ops/core/infer.h"
+#include "oar/ops/core/last_use.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
 #include "oar/ops/families/blank.h"
@@ -44,8 +45,11 @@ const OpDef softmax_cross_entropy_op = {
       return {narrowed(loss, a.logits.dtype()), total};
     },
     .vjp = [](const vjp::softmax_cross_entropy& v) -> Grads {
-      return {softmax_cross_entropy_grad(v.logits, v.label, v.log_total, v.grad_loss,
-                                         v.grad_log_total, v.axis, v.ignore_index),
+      // Scores are often the largest tensor of a step.
+      const auto grad =
+          may_overwrite(v.logits) ? softmax_cross_entropy_grad_ : softmax_cross_entropy_grad;
+      return {grad(v.logits, v.label, v.log_total, v.grad_loss, v.grad_log_total, v.axis,
+                   v.ignore_index),
               Tensor()};
     },
     .saves = "logits label log_total",
@@ -90,6 +94,7 @@ const OpDef softmax_cross_entropy_grad_op = {
           put_along(blank(logits.dims(), grad.dtype()), label.safe, grad, a.axis, "add");
       return narrowed(all - one, a.logits.dtype());
     },
+    .traits = Trait::Rowwise | Trait::HasInplace,
     .dtypes = "float",
     .numpy =
         "(lambda g: np.exp(logits - log_total) * (g + grad_log_total) - g * "

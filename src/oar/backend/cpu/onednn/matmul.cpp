@@ -249,6 +249,18 @@ Grid grid_of(const Problem& whole, int64_t wanted) {
   return best;
 }
 
+// Into how many parts a thread cuts that many columns. oneDNN reads a large right factor where it is, in lines that are far apart.
+// A part of it fits into the cache; if columns are dense, all that matters is that parts are not too wide.
+int64_t parts_of_columns(const Problem& whole, int64_t columns) {
+  constexpr int64_t kLeastBytes = 6 << 20, kLeastColumns = 256, kMostColumns = 1536;
+  const int64_t bytes = whole.p.k * columns * static_cast<int64_t>(size_of(whole.dtype));
+  if (whole.dtype != DType::Float32 || whole.adds || whole.core.count > 1 ||
+      columns < kLeastColumns || bytes < kLeastBytes)
+    return 1;
+  const int64_t least = whole.p.b_column == 1 ? 2 : 1;
+  return std::max(least, (columns + kMostColumns - 1) / kMostColumns);
+}
+
 // The length of each of so many parts; the last may be shorter, the others end at multiples of `unit`.
 int64_t part_of(int64_t size, int64_t parts, int64_t unit) {
   const int64_t each = (size + parts - 1) / parts;
@@ -275,7 +287,7 @@ Pieces cut(const Problem& whole, int64_t wanted) {
   wanted = std::min((wanted + p.count - 1) / p.count,
                     std::max<int64_t>(1, static_cast<int64_t>(work / kLeastWorkOfPiece)));
   Pieces pieces;
-  if (whole.core.count >= wanted) {
+  if (whole.core.count > 1 && whole.core.count >= wanted) {
     const int64_t step = part_of(whole.core.count, wanted, 1);
     for (int64_t at = 0; at < whole.core.count; at += step) {
       Problem part = whole;
@@ -284,7 +296,9 @@ Pieces cut(const Problem& whole, int64_t wanted) {
     }
   } else {
     const Grid grid = grid_of(whole, wanted);
-    const int64_t rows = part_of(p.m, grid.rows, 8), columns = part_of(p.n, grid.columns, 16);
+    const int64_t rows = part_of(p.m, grid.rows, 8);
+    const int64_t whole_columns = part_of(p.n, grid.columns, 16);
+    const int64_t columns = part_of(whole_columns, parts_of_columns(whole, whole_columns), 16);
     for (int64_t row = 0; row < p.m; row += rows)
       for (int64_t column = 0; column < p.n; column += columns) {
         Problem part = whole;
