@@ -3,9 +3,10 @@
 
 #include <atomic>
 
+#include "oar/base/api.h"
 #include "oar/ops/core/dispatcher.h"
 
-namespace oar {
+namespace OAR_API oar {
 
 // Each generated function has one. It needs neither a constructor that runs nor the guard of a local static, of which there
 // would be hundreds.
