@@ -9,6 +9,7 @@
 #include "oar/compiler/capture/capture.h"
 #include "oar/compiler/deploy.h"
 #include "oar/compiler/passes/context.h"
+#include "oar/compiler/passes/expand.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/device/generator.h"
 #include "oar/ir/region.h"
@@ -27,7 +28,8 @@ ValueType seen(const ValueType& type) {
   return known;
 }
 
-// The decomposition of a call, captured at its sizes. None where its function looks at values or draws random numbers by itself.
+}  // namespace
+
 std::optional<Program> parts_of(const Program& program, const Instruction& call, Device target) {
   if (!call.op->def().decompose || has_regions(call)) return std::nullopt;
   std::vector<InputSpec> specs;
@@ -66,6 +68,8 @@ std::optional<Program> parts_of(const Program& program, const Instruction& call,
   optimise(inner);
   return inner;
 }
+
+namespace {
 
 class Expansion {
  public:
