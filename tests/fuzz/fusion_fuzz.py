@@ -75,6 +75,7 @@ class World:
             self.inputs.append((shape, dtype))
         self.open_axis = self.draw.random() < 0.4 and self.rank > 0 and self.shape[0] > 1
         self.play_seed = self.draw.random()
+        self.kinds = {"float64"} | {d for _, d in self.inputs if d in FLOATS}  # of all values
 
     def tensors(self, rng, first=None):
         made = []
@@ -112,6 +113,7 @@ class World:
             made = self.call(draw, live)
             if made is not None:
                 live.append(made)
+                self.kinds |= {kind(made)} & set(FLOATS)
         # Results of which some are read by others, too.
         return [live[-1], *draw.sample(live[len(inputs) :] or live, min(2, len(live[len(inputs) :]) or 1))]
 
@@ -149,6 +151,8 @@ class World:
 
     @staticmethod
     def joined(function, x, y):
+        if x.ndim and y.ndim and x.size * y.size > 1e7 and x.shape != y.shape:
+            return None
         try:
             return function(x, y)
         except (ValueError, TypeError, RuntimeError, NotImplementedError):
@@ -194,7 +198,7 @@ def wide(t):
     return t.astype("float64").numpy() if is_float(t) else t.numpy()
 
 
-def differs(name, fused, plain):
+def differs(name, fused, plain, kinds):
     if fused.shape != plain.shape or fused.dtype != plain.dtype:
         return f"{name}: {fused.dtype}{fused.shape} for {plain.dtype}{plain.shape}"
     a, b = wide(fused), wide(plain)
@@ -207,7 +211,7 @@ def differs(name, fused, plain):
     apart = (~finite) & ~np.isnan(a) & (a != b)
     scale = max(1.0, np.abs(b[finite]).max() if finite.any() else 1.0)
     far = np.abs(a[finite] - b[finite]).max() / scale if finite.any() else 0.0
-    if far > TOLERANCE[kind(fused)] or (apart.any() and kind(fused) in ("float32", "float64")):
+    if far > max(TOLERANCE[k] for k in kinds) or (apart.any() and not kinds & {"float16", "bfloat16"}):
         return f"{name}: off by {far:.2g} of {scale:.3g}, {apart.sum()} infinities differ ({kind(fused)}{list(fused.shape)})"
     return None
 
@@ -239,7 +243,7 @@ def check(seed, most):
         fused = program(*run)
         oar.set_flags({"FLAGS_fusion": False})
         for k, (a, b) in enumerate(zip(fused, plain)):
-            wrong = differs(f"seed {seed}, result {k}", a, b)
+            wrong = differs(f"seed {seed}, result {k}", a, b, world.kinds)
             if wrong:
                 return f"{wrong}, {world.calls} calls, inputs {world.inputs}"
     return None

@@ -16,7 +16,7 @@
 namespace oar::fusion {
 namespace {
 
-bool is_view(const Instruction& call) { return call.op->def().view ? true : false; }
+bool is_view(const Instruction& call) { return static_cast<bool>(call.op->def().view); }
 
 double bytes_of(const ValueType& type) {
   return static_cast<double>(byte_count(type.shape.numel().value(), type.dtype));
@@ -40,9 +40,7 @@ class Cutter {
     made.region.name = "fused";
     for (const size_t call : made.calls)
       for_each_operand(program_.body.instructions[call], [&](ValueId id) { bring(made, id); });
-    // Numbers and views are there now; the calls follow in order, each after the views that it reads.
-    made.region.body.instructions.clear();
-    views_done_.clear();
+    // Inputs and numbers are there now; the calls follow in order, each after the views that it reads.
     for (const size_t call : made.calls) append(made, call);
     for (const size_t call : made.calls)
       for (ValueId id : program_.body.instructions[call].results)
@@ -52,16 +50,6 @@ class Cutter {
         }
     made.region.renumber();
     return made;
-  }
-
-  // The call of the group, or -1, whose result the value shows through views.
-  int shown(ValueId id) const {
-    for (int maker = graph_.maker(id); maker >= 0; maker = graph_.maker(id)) {
-      const Instruction& call = program_.body.instructions[static_cast<size_t>(maker)];
-      if (!is_view(call)) return maker;
-      id = operand(call, 0);
-    }
-    return -1;
   }
 
  private:
@@ -74,7 +62,7 @@ class Cutter {
     return numbers_[static_cast<size_t>(id)];
   }
   bool comes_along(ValueId id) const {
-    const int maker = shown(id);
+    const int maker = graph_.shown(id);
     return (maker >= 0 && inside_.count(static_cast<size_t>(maker)) > 0) || number_behind(id);
   }
 
@@ -127,7 +115,7 @@ class Cutter {
   const Program& program_;
   const CallGraph& graph_;
   std::vector<const Constant*> numbers_;
-  std::set<size_t> inside_, views_done_;
+  std::set<size_t> inside_;
   std::unordered_map<ValueId, ValueId> ids_;
 };
 
@@ -195,7 +183,7 @@ class Grouping {
   void join_with_sources(size_t i) {
     const Instruction& call = program_.body.instructions[i];
     for_each_operand(call, [&](ValueId id) {
-      const int maker = cutter_.shown(id);
+      const int maker = graph_.shown(id);
       if (maker < 0 || !facts_[static_cast<size_t>(maker)].fusible) return;
       const bool direct = graph_.maker(id) == maker;
       try_join(static_cast<size_t>(maker), i, direct);

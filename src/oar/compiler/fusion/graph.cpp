@@ -17,24 +17,34 @@ bool is_ordered(const Instruction& call) {
 
 CallGraph::CallGraph(const Program& program)
     : makers_(program.values.size(), -1),
+      shown_(program.values.size(), -1),
       readers_(program.values.size()),
       given_back_(given_back(program)) {
   for (const State& s : program.states)
     if (s.written != kNoValue) given_back_[static_cast<size_t>(s.written)] = true;
   const std::vector<Instruction>& calls = program.body.instructions;
   sources_.resize(calls.size());
+  makers_of_.resize(calls.size());
   int last_ordered = -1;
-  std::vector<std::vector<size_t>> read_before(program.values.size());
   for (size_t i = 0; i < calls.size(); ++i) {
     for_each_operand(calls[i], [&](ValueId id) {
-      if (maker(id) >= 0) sources_[i].push_back(static_cast<size_t>(maker(id)));
+      if (maker(id) >= 0) makers_of_[i].push_back(static_cast<size_t>(maker(id)));
+      if (shown(id) >= 0) sources_[i].push_back(static_cast<size_t>(shown(id)));
       readers_[static_cast<size_t>(id)].push_back(i);
     });
     if (is_ordered(calls[i])) {
-      if (last_ordered >= 0) sources_[i].push_back(static_cast<size_t>(last_ordered));
+      if (last_ordered >= 0) {
+        makers_of_[i].push_back(static_cast<size_t>(last_ordered));
+        sources_[i].push_back(static_cast<size_t>(last_ordered));
+      }
       last_ordered = static_cast<int>(i);
     }
-    for (ValueId id : calls[i].results) makers_[static_cast<size_t>(id)] = static_cast<int>(i);
+    const bool view = static_cast<bool>(calls[i].op->def().view);
+    for (ValueId id : calls[i].results) {
+      makers_[static_cast<size_t>(id)] = static_cast<int>(i);
+      shown_[static_cast<size_t>(id)] = view ? shown(operand(calls[i], 0)) : static_cast<int>(i);
+    }
+    is_view_.push_back(view);
     group_.push_back(i);
     members_.push_back({i});
   }
@@ -73,6 +83,12 @@ size_t CallGraph::join(size_t a, size_t b) {
   return a;
 }
 
+// Is the call a view of a result of the group? The group has a copy of it, and the view itself comes after the group.
+bool CallGraph::shows(size_t call, size_t group) const {
+  return group_[call] != group && sources_[call].size() == 1 &&
+         is_view_[call] && group_[sources_[call][0]] == group;
+}
+
 std::vector<size_t> CallGraph::sorted() const {
   std::vector<size_t> order;
   std::vector<uint8_t> state(members_.size(), 0);  // 1: waits for its sources, 2: done
@@ -93,8 +109,8 @@ std::vector<size_t> CallGraph::sorted() const {
         continue;
       }
       for (const size_t member : members_[at])
-        for (const size_t source : sources_[member])
-          if (state[group_[source]] == 0) stack.push_back(group_[source]);
+        for (const size_t source : makers_of_[member])
+          if (state[group_[source]] == 0 && !shows(source, at)) stack.push_back(group_[source]);
     }
   }
   return order;

@@ -14,8 +14,8 @@ class CallGraph {
   size_t size() const { return sources_.size(); }
   // The call that computes a value; -1 for inputs, states and constants.
   int maker(ValueId id) const { return makers_[static_cast<size_t>(id)]; }
-  // Calls whose results the call reads, views included, and those that must run before it.
-  const std::vector<size_t>& sources(size_t call) const { return sources_[call]; }
+  // The call whose result the value shows, through views; -1 for inputs, states and constants.
+  int shown(ValueId id) const { return shown_[static_cast<size_t>(id)]; }
   const std::vector<size_t>& readers(ValueId id) const { return readers_[static_cast<size_t>(id)]; }
   bool is_given_back(ValueId id) const { return given_back_[static_cast<size_t>(id)]; }
 
@@ -29,12 +29,14 @@ class CallGraph {
   std::vector<size_t> sorted() const;
 
  private:
+  bool shows(size_t call, size_t group) const;
   bool reaches(size_t from, size_t target, size_t without) const;
 
-  std::vector<int> makers_;
-  std::vector<std::vector<size_t>> sources_;
+  std::vector<int> makers_, shown_;
+  std::vector<std::vector<size_t>> makers_of_;  // calls, views included, that must run before the call
+  std::vector<std::vector<size_t>> sources_;    // … where a view stands for the call that it shows
   std::vector<std::vector<size_t>> readers_;
-  std::vector<bool> given_back_;
+  std::vector<bool> given_back_, is_view_;
   std::vector<size_t> group_;
   std::vector<std::vector<size_t>> members_;
 };

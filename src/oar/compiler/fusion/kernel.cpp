@@ -61,12 +61,12 @@ std::vector<std::vector<bool>> read_in(const Kernel& kernel, const std::vector<b
     const bool fold = step.kind == StepKind::Fold;
     if (step.of_row && !fold) continue;
     std::vector<bool> at = made[i];
+    if (!fold && std::find(at.begin(), at.end(), true) == at.end()) continue;
     if (fold) {
       at.assign(loops, false);
       at[step.loop - 1U] = true;
     } else if (kept[i]) {
-      at.assign(loops, false);
-      at[step.loop] = true;
+      std::fill(std::find(at.begin(), at.end(), true) + 1, at.end(), false);
     }
     for (int k = 0; k < arity_of(step); ++k)
       if (const uint16_t from = step.operands[k]; !kernel.steps[from].of_row)

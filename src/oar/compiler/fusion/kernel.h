@@ -70,9 +70,9 @@ int arity_of(const Step& step);
 // `along` those from element to element, of each. `room` is for this call alone: 8 * count bytes per step that a later loop reads.
 using Code = void (*)(char* const* ports, const int64_t* across, const int64_t* along, int64_t rows,
                       int64_t count, char* room);
-// By step: is it kept in `room` from one loop to the next?
+// By step: does the first loop that computes it keep it in `room` for the others?
 std::vector<bool> kept_steps(const Kernel& kernel);
-// By step and loop: which loops compute it.
+// By step and loop: which loops compute it, or read what was kept.
 std::vector<std::vector<bool>> computed_in(const Kernel& kernel, const std::vector<bool>& kept);
 
 }  // namespace fusion

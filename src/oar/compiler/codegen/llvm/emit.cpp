@@ -169,6 +169,12 @@ class Emitter {
     return b_.CreateGEP(b_.getInt8Ty(), room_, b_.CreateAdd(start, offset));
   }
 
+  // The loop that computes a step that is kept.
+  size_t first_loop(size_t step) const {
+    const std::vector<bool>& loops = computed_[step];
+    return static_cast<size_t>(std::find(loops.begin(), loops.end(), true) - loops.begin());
+  }
+
   // One loop over the row; where it met hard arguments, it runs once more.
   void emit_loops(size_t number) {
     Loop fast = emit_loop(number, false);
@@ -235,8 +241,7 @@ class Emitter {
     for (size_t s = 0; s < kernel_.steps.size(); ++s) {
       const Step& step = kernel_.steps[s];
       if (step.of_row || !computed_[s][loop.number]) continue;
-      const bool in_room = kept_[s] && step.loop < loop.number;
-      if (in_room) {
+      if (kept_[s] && first_loop(s) < loop.number) {
         llvm::Type* const type = steps_.stored_type(step.type);
         Value* const read = marked(b_.CreateLoad(type, place_in_room(s, loop.index)));
         loop.values[s] = steps_.widened(read, step.type);

