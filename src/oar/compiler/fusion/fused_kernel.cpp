@@ -44,7 +44,7 @@ void run(KernelCall& call) {
   const Plan& plan = call.plan_as<Plan>();
   if (!plan.code) return run_calls(call);
   const TensorList operands = call.arg(kOperands).as_tensors();
-  std::vector<char*> ports;
+  Nest::Ports ports;
   for (const Source& source : plan.loop->sources)
     ports.push_back(static_cast<char*>(operands[source.input]->data));
   for (int32_t i = 0; i < call.output_count; ++i)

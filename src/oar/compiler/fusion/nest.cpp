@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "oar/backend/cpu/loops/copy.h"
 #include "oar/base/parallel.h"
 
 namespace oar::fusion {
@@ -91,18 +92,17 @@ int64_t Nest::rows() const {
 }
 
 // Rows from number `row` on that lie along the last outer axis, elements [from, from + length) of each.
-void Nest::run_part(Code code, const std::vector<char*>& ports, int64_t row, int64_t count,
+void Nest::run_part(Code code, const Ports& ports, int64_t row, int64_t count,
                     int64_t from, int64_t length, char* room) const {
-  std::vector<char*> at(ports);
-  std::vector<int64_t> across(ports.size(), 0);
+  Ports at(ports);
   for (size_t p = 0; p < at.size(); ++p) at[p] += from * this->row.strides[p];
   for (size_t a = outer.size(); a-- > 0; row /= outer[a].size)
     for (size_t p = 0; p < at.size(); ++p) at[p] += row % outer[a].size * outer[a].strides[p];
-  if (!outer.empty()) across = outer.back().strides;
+  const std::vector<int64_t>& across = outer.empty() ? this->row.strides : outer.back().strides;
   code(at.data(), across.data(), this->row.strides.data(), count, length, room);
 }
 
-void Nest::run_rows(Code code, const std::vector<char*>& ports, int64_t begin, int64_t end) const {
+void Nest::run_rows(Code code, const Ports& ports, int64_t begin, int64_t end) const {
   const size_t bytes = kept * 8 * static_cast<size_t>(row.size);
   const std::unique_ptr<char[]> room(bytes > 0 ? new char[bytes] : nullptr);
   const int64_t together = outer.empty() ? 1 : outer.back().size;
@@ -114,7 +114,7 @@ void Nest::run_rows(Code code, const std::vector<char*>& ports, int64_t begin, i
 }
 
 // Elements [begin, end) of all rows, one row after another.
-void Nest::run_elements(Code code, const std::vector<char*>& ports, int64_t begin,
+void Nest::run_elements(Code code, const Ports& ports, int64_t begin,
                         int64_t end) const {
   while (begin < end) {
     const int64_t r = begin / row.size, from = begin % row.size;
@@ -130,7 +130,35 @@ void Nest::run_elements(Code code, const std::vector<char*>& ports, int64_t begi
   }
 }
 
-void Nest::run(Code code, std::vector<char*> ports) const {
+// Results too large for the caches go around them.
+bool Nest::is_streamed(size_t output, int64_t elements) const {
+  return elements * static_cast<int64_t>(size_of(kernel.outputs[output].dtype)) >= cpu::kStreamedFrom;
+}
+
+// A block at a time is computed in a buffer, where the places of the results are as far from its start as from their own.
+void Nest::run_streamed(Code code, const Ports& ports, int64_t begin, int64_t end) const {
+  constexpr int64_t kBlock = 2048;
+  const size_t ins = kernel.inputs.size(), outs = kernel.outputs.size();
+  const std::unique_ptr<char[]> buffer(new char[outs * 8 * kBlock + 64]);
+  Ports redirected(ports);
+  while (begin < end) {
+    const int64_t stop = std::min(end, (begin / kBlock + 1) * kBlock);
+    for (size_t k = 0; k < outs; ++k) {
+      const auto bytes = static_cast<int64_t>(size_of(kernel.outputs[k].dtype));
+      redirected[ins + k] = buffer.get() + static_cast<int64_t>(k) * 8 * kBlock - begin * bytes;
+    }
+    run_elements(code, redirected, begin, stop);
+    for (size_t k = 0; k < outs; ++k) {
+      const auto bytes = static_cast<int64_t>(size_of(kernel.outputs[k].dtype));
+      cpu::stream_bytes(ports[ins + k] + begin * bytes, redirected[ins + k] + begin * bytes,
+                        (stop - begin) * bytes);
+    }
+    begin = stop;
+  }
+  cpu::stream_fence();
+}
+
+void Nest::run(Code code, Ports ports) const {
   for (size_t p = 0; p < offsets.size(); ++p) ports[p] += offsets[p];
   const double flops = flops_of_element(kernel);
   const int64_t count = rows();
@@ -142,8 +170,15 @@ void Nest::run(Code code, std::vector<char*> ports) const {
     return;
   }
   const auto grain = std::max<int64_t>(1024, static_cast<int64_t>(kGrain / flops));
-  parallel_for(0, count * row.size, grain,
-               [&](int64_t begin, int64_t end) { run_elements(code, ports, begin, end); });
+  bool streamed = true;
+  for (size_t k = 0; k < kernel.outputs.size(); ++k)
+    streamed = streamed && is_streamed(k, count * row.size);
+  parallel_for(0, count * row.size, grain, [&](int64_t begin, int64_t end) {
+    if (streamed)
+      run_streamed(code, ports, begin, end);
+    else
+      run_elements(code, ports, begin, end);
+  });
 }
 
 }  // namespace oar::fusion

@@ -20,13 +20,16 @@ struct Nest {
   // None if the strides do not allow it.
   static std::optional<Nest> of(const FusedLoop& loop, TensorList inputs);
   int64_t rows() const;
-  void run(Code code, std::vector<char*> ports) const;
+  using Ports = SmallVector<char*, 12>;
+  void run(Code code, Ports ports) const;
 
  private:
-  void run_rows(Code code, const std::vector<char*>& ports, int64_t begin, int64_t end) const;
-  void run_elements(Code code, const std::vector<char*>& ports, int64_t begin, int64_t end) const;
-  void run_part(Code code, const std::vector<char*>& ports, int64_t row, int64_t count,
-                int64_t from, int64_t length, char* room) const;
+  void run_rows(Code code, const Ports& ports, int64_t begin, int64_t end) const;
+  void run_elements(Code code, const Ports& ports, int64_t begin, int64_t end) const;
+  void run_part(Code code, const Ports& ports, int64_t row, int64_t count, int64_t from,
+                int64_t length, char* room) const;
+  bool is_streamed(size_t output, int64_t elements) const;
+  void run_streamed(Code code, const Ports& ports, int64_t begin, int64_t end) const;
 };
 
 }  // namespace oar::fusion

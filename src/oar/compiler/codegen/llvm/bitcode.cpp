@@ -1,10 +1,16 @@
-// The bitcode of functions.cpp, as data of this library.
-asm(R"(
-  .section .rodata
-  .globl oar_functions_begin
-  .globl oar_functions_end
-oar_functions_begin:
-  .incbin ")" OAR_FUNCTIONS R"("
-oar_functions_end:
-  .previous
-)");
+#include "oar/compiler/codegen/llvm/bitcode.h"
+
+#include <cstddef>
+
+namespace oar::codegen {
+namespace {
+alignas(16) constexpr unsigned char kBytes[] = {
+#include "functions.inc"
+};
+}  // namespace
+
+std::string_view functions_bitcode() {
+  return {reinterpret_cast<const char*>(kBytes), sizeof kBytes};
+}
+
+}  // namespace oar::codegen

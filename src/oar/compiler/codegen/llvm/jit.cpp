@@ -23,10 +23,8 @@
 #include <stdexcept>
 
 #include "oar/compiler/codegen/codegen.h"
+#include "oar/compiler/codegen/llvm/bitcode.h"
 #include "oar/compiler/codegen/llvm/emit.h"
-
-// functions.cpp as bitcode, put there by the build.
-extern "C" const char oar_functions_begin[], oar_functions_end[];
 
 namespace oar::codegen {
 namespace {
@@ -99,8 +97,7 @@ class Compiler {
 
   // Only the functions that are called come along, and all of them are inlined.
   static void link_functions(llvm::Module& module, const std::string& kernel) {
-    const llvm::StringRef bytes(oar_functions_begin,
-                                static_cast<size_t>(oar_functions_end - oar_functions_begin));
+    const std::string_view bytes = functions_bitcode();
     auto functions = taken(llvm::getLazyBitcodeModule(
         llvm::MemoryBufferRef(bytes, "functions"), module.getContext()));
     functions->setDataLayout(module.getDataLayout());
