@@ -135,7 +135,8 @@ class Grouping {
     std::vector<Group> made;
     for (size_t i = 0; i < calls.size(); ++i)
       if (graph_.group(i) == i && graph_.members(i).size() > 1)
-        if (std::optional<Group> group = checked(graph_.members(i))) made.push_back(std::move(*group));
+        if (std::optional<Group> group = checked(graph_.members(i)))
+          made.push_back(std::move(*group));
     return made;
   }
 

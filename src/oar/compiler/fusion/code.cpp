@@ -26,7 +26,8 @@ const Generator& generator() {
   static const Generator& one = *new Generator([] {
     Generator made;
     void* const library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
-    if (library) made.compile = reinterpret_cast<codegen::Compile>(dlsym(library, codegen::kCompile));
+    if (library)
+      made.compile = reinterpret_cast<codegen::Compile>(dlsym(library, codegen::kCompile));
     if (!made.compile) {
       const char* const text = dlerror();
       made.missing = format("the code generator cannot be loaded: {}", text ? text : kLibrary);

@@ -13,8 +13,7 @@ namespace {
 
 void say(const Program& program, const fusion::Group& group) {
   std::vector<std::string> names;
-  for (const size_t call : group.calls)
-    names.push_back(program.body.instructions[call].op->name());
+  for (const size_t call : group.calls) names.push_back(program.body.instructions[call].op->name());
   std::fprintf(stderr, "fusion: %s: %s: one loop over %s, %.1f KiB less to move\n",
                program.name.c_str(), join(names, ", ").c_str(),
                to_string(group.loop->domain).c_str(), group.bytes_saved / 1024);

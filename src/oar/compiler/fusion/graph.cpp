@@ -73,7 +73,9 @@ bool CallGraph::reaches(size_t from, size_t target, size_t without) const {
   return false;
 }
 
-bool CallGraph::can_join(size_t a, size_t b) const { return !reaches(a, b, a) && !reaches(b, a, b); }
+bool CallGraph::can_join(size_t a, size_t b) const {
+  return !reaches(a, b, a) && !reaches(b, a, b);
+}
 
 size_t CallGraph::join(size_t a, size_t b) {
   for (const size_t call : members_[b]) group_[call] = a;
@@ -85,8 +87,8 @@ size_t CallGraph::join(size_t a, size_t b) {
 
 // Is the call a view of a result of the group? The group has a copy of it, and the view itself comes after the group.
 bool CallGraph::shows(size_t call, size_t group) const {
-  return group_[call] != group && sources_[call].size() == 1 &&
-         is_view_[call] && group_[sources_[call][0]] == group;
+  return group_[call] != group && sources_[call].size() == 1 && is_view_[call] &&
+         group_[sources_[call][0]] == group;
 }
 
 std::vector<size_t> CallGraph::sorted() const {

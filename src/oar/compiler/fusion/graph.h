@@ -33,8 +33,9 @@ class CallGraph {
   bool reaches(size_t from, size_t target, size_t without) const;
 
   std::vector<int> makers_, shown_;
-  std::vector<std::vector<size_t>> makers_of_;  // calls, views included, that must run before the call
-  std::vector<std::vector<size_t>> sources_;    // … where a view stands for the call that it shows
+  std::vector<std::vector<size_t>>
+      makers_of_;  // calls, views included, that must run before the call
+  std::vector<std::vector<size_t>> sources_;  // … where a view stands for the call that it shows
   std::vector<std::vector<size_t>> readers_;
   std::vector<bool> given_back_, is_view_;
   std::vector<size_t> group_;

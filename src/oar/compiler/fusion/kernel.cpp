@@ -48,10 +48,11 @@ double cost_of(const Step& step) {
 
 // By step: the loops in which something reads its value for an element.
 std::vector<std::vector<bool>> read_in(const Kernel& kernel, const std::vector<bool>& kept) {
-  const size_t loops = 1 + std::max_element(kernel.steps.begin(), kernel.steps.end(),
-                                            [](const Step& a, const Step& b) {
-                                              return a.loop < b.loop;
-                                            })->loop;
+  const size_t loops =
+      1 +
+      std::max_element(kernel.steps.begin(), kernel.steps.end(), [](const Step& a, const Step& b) {
+        return a.loop < b.loop;
+      })->loop;
   std::vector<std::vector<bool>> made(kernel.steps.size(), std::vector<bool>(loops, false));
   for (size_t k = 0; k < kernel.results.size(); ++k)
     if (const Step& step = kernel.steps[kernel.results[k]]; !step.of_row)

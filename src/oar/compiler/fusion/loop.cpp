@@ -22,8 +22,7 @@ int64_t FusedLoop::rows() const {
   return count;
 }
 
-std::optional<std::vector<int64_t>> FusedLoop::over_domain(const Shape& shape,
-                                                           Ints strides) const {
+std::optional<std::vector<int64_t>> FusedLoop::over_domain(const Shape& shape, Ints strides) const {
   const size_t rank = domain.size(), outer = rank - folded;
   std::vector<int64_t> made(rank, 0);
   if (shape.numel() == Dim(1)) return made;
@@ -69,7 +68,7 @@ struct Node {
   int64_t integer = 0;
   ValueType type;
   std::vector<DType> made{};  // of all results of the call
-  bool rounds = true;       // 16-bit floats are rounded as an eager call's are
+  bool rounds = true;         // 16-bit floats are rounded as an eager call's are
 };
 
 class Reader {
@@ -110,7 +109,8 @@ class Reader {
     std::vector<int> known(program.values.size(), -1);
     const auto at = [&](ValueId id) -> int& { return known[static_cast<size_t>(id)]; };
     for (size_t i = 0; i < inputs.size(); ++i) at(program.inputs[i]) = inputs[i];
-    for (const Constant& c : program.constants) at(c.value) = number(program.type_of(c.value), c.tensor);
+    for (const Constant& c : program.constants)
+      at(c.value) = number(program.type_of(c.value), c.tensor);
     for (const Instruction& call : program.body.instructions) {
       std::vector<int> operands;
       for (const Operand& operand : call.operands) {
@@ -208,7 +208,8 @@ class Reader {
   std::vector<int> read_parts(const Program& program, const Instruction& call,
                               const std::vector<int>& operands, bool rounds, int depth) {
     if (depth == kDeepest) throw NotFusible{"its decomposition is too deep"};
-    if (cost_of(*call.op, meta_call(program, call).args(), meta_results(program, call)).products > 0)
+    if (cost_of(*call.op, meta_call(program, call).args(), meta_results(program, call)).products >
+        0)
       throw NotFusible{"it is a product"};
     std::optional<Program> parts = parts_of(program, call, Device{});
     if (!parts) throw NotFusible{"it has no scalar body and no decomposition"};
@@ -288,8 +289,7 @@ class Reader {
 
   void check_output(const Node& node) {
     const auto strides = contiguous_strides(node.type.shape);
-    const auto spread =
-        loop_->over_domain(node.type.shape, {strides.data(), strides.size()});
+    const auto spread = loop_->over_domain(node.type.shape, {strides.data(), strides.size()});
     const int64_t size = node.type.shape.numel().value();
     const bool whole = size == loop_->domain.numel().value(), row = size == loop_->rows();
     if (!spread || !(whole || (row && loop_->folded > 0)))
@@ -410,10 +410,8 @@ std::shared_ptr<const FusedLoop> loop_of(const Program& region, std::string* why
 }
 
 std::shared_ptr<const FusedLoop> loop_of(const Region& region) {
-  return std::static_pointer_cast<const FusedLoop>(
-      region.code([](const Region& r) -> std::shared_ptr<const RegionCode> {
-        return loop_of(r.program());
-      }));
+  return std::static_pointer_cast<const FusedLoop>(region.code(
+      [](const Region& r) -> std::shared_ptr<const RegionCode> { return loop_of(r.program()); }));
 }
 
 }  // namespace oar::fusion

@@ -92,8 +92,8 @@ int64_t Nest::rows() const {
 }
 
 // Rows from number `row` on that lie along the last outer axis, elements [from, from + length) of each.
-void Nest::run_part(Code code, const Ports& ports, int64_t row, int64_t count,
-                    int64_t from, int64_t length, char* room) const {
+void Nest::run_part(Code code, const Ports& ports, int64_t row, int64_t count, int64_t from,
+                    int64_t length, char* room) const {
   Ports at(ports);
   for (size_t p = 0; p < at.size(); ++p) at[p] += from * this->row.strides[p];
   for (size_t a = outer.size(); a-- > 0; row /= outer[a].size)
@@ -114,8 +114,7 @@ void Nest::run_rows(Code code, const Ports& ports, int64_t begin, int64_t end) c
 }
 
 // Elements [begin, end) of all rows, one row after another.
-void Nest::run_elements(Code code, const Ports& ports, int64_t begin,
-                        int64_t end) const {
+void Nest::run_elements(Code code, const Ports& ports, int64_t begin, int64_t end) const {
   while (begin < end) {
     const int64_t r = begin / row.size, from = begin % row.size;
     const int64_t whole = from == 0 ? (end - begin) / row.size : 0;
@@ -132,7 +131,8 @@ void Nest::run_elements(Code code, const Ports& ports, int64_t begin,
 
 // Results too large for the caches go around them.
 bool Nest::is_streamed(size_t output, int64_t elements) const {
-  return elements * static_cast<int64_t>(size_of(kernel.outputs[output].dtype)) >= cpu::kStreamedFrom;
+  return elements * static_cast<int64_t>(size_of(kernel.outputs[output].dtype)) >=
+         cpu::kStreamedFrom;
 }
 
 // A block at a time is computed in a buffer, where the places of the results are as far from its start as from their own.

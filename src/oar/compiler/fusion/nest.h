@@ -13,7 +13,7 @@ struct Nest {
   };
   std::vector<Axis> outer;  // the last of them are the rows of one call of the code
   Axis row;
-  Kernel kernel;  // with the lies of this call
+  Kernel kernel;                 // with the lies of this call
   std::vector<int64_t> offsets;  // of the inputs, in bytes
   size_t kept = 0;               // steps that need room
 

@@ -92,9 +92,7 @@ struct Typed {
   int64_t integer = 0;
 
   static Typed of_real(double v) { return {.known = true, .real = v}; }
-  static Typed of_whole(int64_t v) {
-    return {.known = true, .type = DType::Int64, .integer = v};
-  }
+  static Typed of_whole(int64_t v) { return {.known = true, .type = DType::Int64, .integer = v}; }
   static Typed of_truth(bool v) { return {.known = true, .type = DType::Bool, .integer = v}; }
   bool is_real() const { return is_floating(type); }
   double as_real() const { return is_real() ? real : static_cast<double>(integer); }
@@ -230,9 +228,9 @@ class BodyTyper {
     const DType type = yes.known && no.known
                            ? (yes.is_real() || no.is_real() ? computed_as(made_) : yes.type)
                            : meeting(yes, no);
-    return of_step(steps_.apply(ScalarFn::Select, type,
-                                {in_type(which, DType::Bool), in_type(yes, type, false),
-                                 in_type(no, type, false)}));
+    return of_step(steps_.apply(
+        ScalarFn::Select, type,
+        {in_type(which, DType::Bool), in_type(yes, type, false), in_type(no, type, false)}));
   }
 
   Typed joined(ScalarFn fn, const Typed& a, const Typed& b) {
@@ -301,7 +299,7 @@ class BodyTyper {
   // Of numbers, in double.
   static double number_of(ScalarFn fn, double a, double b) {
     switch (fn) {
-      // clang-format off
+        // clang-format off
       case ScalarFn::Add: return a + b;
       case ScalarFn::Subtract: return a - b;
       case ScalarFn::Multiply: return a * b;
@@ -321,7 +319,7 @@ class BodyTyper {
       case ScalarFn::Equal: return static_cast<double>(a == b);
       case ScalarFn::NotEqual: return static_cast<double>(a != b);
       default: refuse();
-      // clang-format on
+        // clang-format on
     }
   }
 

@@ -48,7 +48,8 @@ class Emitter {
       along_.push_back(entry_of(2, k, b_.getInt64Ty()));
     }
     Value* const rows = function_->getArg(3);
-    BasicBlock *const before = b_.GetInsertBlock(), *const row = block("row"), *const end = block("end");
+    BasicBlock *const before = b_.GetInsertBlock(), *const row = block("row"),
+                      *const end = block("end");
     b_.CreateBr(row);
     b_.SetInsertPoint(row);
     PHINode* const r = b_.CreatePHI(b_.getInt64Ty(), 2);
@@ -83,8 +84,8 @@ class Emitter {
 
   BasicBlock* block(const char* name) { return BasicBlock::Create(context_, name, function_); }
   Value* entry_of(unsigned argument, size_t k, llvm::Type* type) {
-    return b_.CreateLoad(
-        type, b_.CreateConstGEP1_64(b_.getInt64Ty(), function_->getArg(argument), k));
+    return b_.CreateLoad(type,
+                         b_.CreateConstGEP1_64(b_.getInt64Ty(), function_->getArg(argument), k));
   }
   size_t loop_count() const { return computed_.empty() ? 1 : computed_[0].size(); }
   size_t port_of_result(size_t k) const { return kernel_.inputs.size() + k; }
@@ -139,14 +140,13 @@ class Emitter {
 
   Value* load(const Step& step, Value* at) {
     const DType stored = kernel_.inputs[step.port].dtype;
-    return steps_.widened(marked(b_.CreateAlignedLoad(steps_.stored_type(stored), at,
-                                                      llvm::Align(size_of(stored)))),
-                          stored);
+    return steps_.widened(
+        marked(b_.CreateAlignedLoad(steps_.stored_type(stored), at, llvm::Align(size_of(stored)))),
+        stored);
   }
   void store(size_t k, Value* value, Value* at) {
     const DType stored = kernel_.outputs[k].dtype;
-    Value* const element =
-        steps_.narrowed(value, kernel_.steps[kernel_.results[k]].type, stored);
+    Value* const element = steps_.narrowed(value, kernel_.steps[kernel_.results[k]].type, stored);
     marked(b_.CreateAlignedStore(element, at, llvm::Align(size_of(stored))));
   }
   template <class Access>
@@ -157,9 +157,9 @@ class Emitter {
 
   Value* element(size_t port, Lie lie, DType dtype, Value* index) {
     if (lie == Lie::Single) return at_[port];
-    Value* const step = lie == Lie::Dense
-                            ? static_cast<Value*>(b_.getInt64(static_cast<uint64_t>(size_of(dtype))))
-                            : along_[port];
+    Value* const step =
+        lie == Lie::Dense ? static_cast<Value*>(b_.getInt64(static_cast<uint64_t>(size_of(dtype))))
+                          : along_[port];
     return b_.CreateGEP(b_.getInt8Ty(), at_[port], b_.CreateMul(index, step));
   }
   Value* place_in_room(size_t i, Value* index) {
@@ -180,7 +180,7 @@ class Emitter {
     Loop fast = emit_loop(number, false);
     if (!fast.hard) return take_sums(fast);
     BasicBlock *const from = b_.GetInsertBlock(), *const again = block("again"),
-                     *const on = block("on");
+                      *const on = block("on");
     b_.CreateCondBr(b_.CreateICmpNE(fast.hard, b_.getInt32(0)), again, on);
     b_.SetInsertPoint(again);
     Loop slow = emit_loop(number, true);
@@ -203,7 +203,7 @@ class Emitter {
     Loop loop{.number = number, .slow = slow, .values = row_values_};
     group_ = llvm::MDNode::getDistinct(context_, {});
     BasicBlock *const before = b_.GetInsertBlock(), *const body = block("element"),
-                     *const after = block("done");
+                      *const after = block("done");
     b_.CreateBr(body);
     b_.SetInsertPoint(body);
     PHINode* const i = b_.CreatePHI(b_.getInt64Ty(), 2);
@@ -229,8 +229,7 @@ class Emitter {
     } else {
       hard->eraseFromParent();
     }
-    llvm::BranchInst* const back =
-        b_.CreateCondBr(b_.CreateICmpSLT(next, count_), body, after);
+    llvm::BranchInst* const back = b_.CreateCondBr(b_.CreateICmpSLT(next, count_), body, after);
     back->setMetadata(llvm::LLVMContext::MD_loop, loop_properties(!slow));
     group_ = nullptr;
     b_.SetInsertPoint(after);
@@ -282,9 +281,9 @@ class Emitter {
     const auto text = [&](const char* s) { return llvm::MDString::get(context_, s); };
     std::vector<llvm::Metadata*> list = {nullptr};
     list.push_back(llvm::MDNode::get(context_, {text("llvm.loop.parallel_accesses"), group_}));
-    list.push_back(llvm::MDNode::get(
-        context_, {text("llvm.loop.vectorize.enable"),
-                   llvm::ConstantAsMetadata::get(b_.getInt1(vectorise))}));
+    list.push_back(
+        llvm::MDNode::get(context_, {text("llvm.loop.vectorize.enable"),
+                                     llvm::ConstantAsMetadata::get(b_.getInt1(vectorise))}));
     llvm::MDNode* const made = llvm::MDNode::getDistinct(context_, list);
     made->replaceOperandWith(0, made);
     return made;

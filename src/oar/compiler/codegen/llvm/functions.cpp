@@ -42,8 +42,7 @@ OAR_SIMD_INLINE T power(T a, T b) {
 OAR_SIMD_INLINE float length(float a, float b) {
   const double x = a, y = b;
   const auto made = static_cast<float>(square_root(x * x + y * y));
-  const bool infinite =
-      (magnitude(a) == kInfinity<float>) | (magnitude(b) == kInfinity<float>);
+  const bool infinite = (magnitude(a) == kInfinity<float>) | (magnitude(b) == kInfinity<float>);
   return infinite ? kInfinity<float> : made;
 }
 OAR_SIMD_INLINE double length(double a, double b) { return __builtin_hypot(a, b); }
@@ -52,7 +51,7 @@ OAR_SIMD_INLINE double length(double a, double b) { return __builtin_hypot(a, b)
 
 extern "C" {
 
-#define OAR_UNARY(name, function)                        \
+#define OAR_UNARY(name, function)                       \
   float oar_##name##_f(float x) { return function(x); } \
   double oar_##name##_d(double x) { return function(x); }
 OAR_UNARY(exp, masked_exp)
@@ -73,15 +72,15 @@ OAR_UNARY(tanh, tanh)
 OAR_UNARY(erf, erf)
 #undef OAR_UNARY
 
-#define OAR_LIBRARY(name)                                              \
-  float oar_##name##_f(float x) { return __builtin_##name##f(x); }    \
+#define OAR_LIBRARY(name)                                          \
+  float oar_##name##_f(float x) { return __builtin_##name##f(x); } \
   double oar_##name##_d(double x) { return __builtin_##name(x); }
 OAR_LIBRARY(asinh)
 OAR_LIBRARY(acosh)
 OAR_LIBRARY(atanh)
 #undef OAR_LIBRARY
 
-#define OAR_HARD_ANGLE(name)                                                           \
+#define OAR_HARD_ANGLE(name)                                                          \
   bool oar_##name##_hard_f(float x) { return !(magnitude(x) <= kMostTurned<float>); } \
   float oar_##name##_slow_f(float x) { return static_cast<float>(__builtin_##name(x)); }
 OAR_HARD_ANGLE(sin)
@@ -89,7 +88,7 @@ OAR_HARD_ANGLE(cos)
 OAR_HARD_ANGLE(tan)
 #undef OAR_HARD_ANGLE
 
-#define OAR_BINARY(name, function)                                    \
+#define OAR_BINARY(name, function)                                  \
   float oar_##name##_f(float a, float b) { return function(a, b); } \
   double oar_##name##_d(double a, double b) { return function(a, b); }
 OAR_BINARY(pow, power)

@@ -98,8 +98,8 @@ class Compiler {
   // Only the functions that are called come along, and all of them are inlined.
   static void link_functions(llvm::Module& module, const std::string& kernel) {
     const std::string_view bytes = functions_bitcode();
-    auto functions = taken(llvm::getLazyBitcodeModule(
-        llvm::MemoryBufferRef(bytes, "functions"), module.getContext()));
+    auto functions = taken(
+        llvm::getLazyBitcodeModule(llvm::MemoryBufferRef(bytes, "functions"), module.getContext()));
     functions->setDataLayout(module.getDataLayout());
     functions->setTargetTriple(module.getTargetTriple());
     if (llvm::Linker::linkModules(module, std::move(functions),
@@ -136,13 +136,13 @@ class Compiler {
     each.addPass(llvm::EarlyCSEPass(true));
     each.addPass(llvm::InstCombinePass());
     each.addPass(llvm::SimplifyCFGPass());
-    each.addPass(llvm::createFunctionToLoopPassAdaptor(
-        llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
+    each.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()),
+                                                       /*UseMemorySSA=*/true));
     each.addPass(llvm::LoopVectorizePass());
     each.addPass(llvm::EarlyCSEPass());
     each.addPass(llvm::InstCombinePass());
-    each.addPass(llvm::createFunctionToLoopPassAdaptor(
-        llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
+    each.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()),
+                                                       /*UseMemorySSA=*/true));
     each.addPass(llvm::SimplifyCFGPass());
     all.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(each)));
     all.run(module, modules);

@@ -14,8 +14,7 @@ namespace {
 
 [[noreturn]] void refuse(const Step& step) {
   throw std::runtime_error("there is no code for the function number " +
-                           std::to_string(static_cast<int>(step.fn)) + " of " +
-                           name_of(step.type));
+                           std::to_string(static_cast<int>(step.fn)) + " of " + name_of(step.type));
 }
 
 bool is_unsigned(DType type) { return type == DType::UInt8 || type == DType::Bool; }
@@ -24,7 +23,7 @@ bool is_real(DType type) { return type == DType::Float32 || type == DType::Float
 // The functions of functions.cpp, by their names there.
 const char* function_name(ScalarFn fn) {
   switch (fn) {
-    // clang-format off
+      // clang-format off
     case ScalarFn::Exp: return "exp";
     case ScalarFn::Expm1: return "expm1";
     case ScalarFn::Log: return "log";
@@ -50,7 +49,7 @@ const char* function_name(ScalarFn fn) {
     case ScalarFn::FloorDivide: return "floor_divide";
     case ScalarFn::Modulo: return "modulo";
     default: return nullptr;
-    // clang-format on
+      // clang-format on
   }
 }
 
@@ -140,8 +139,7 @@ Value* Steps::rounded(Value* value, DType to) {
 
 // ---- calls -----------------------------------------------------------------------------------------
 
-Value* Steps::call(const std::string& name, Type* result,
-                   std::initializer_list<Value*> arguments) {
+Value* Steps::call(const std::string& name, Type* result, std::initializer_list<Value*> arguments) {
   std::vector<Type*> types;
   for (Value* v : arguments) types.push_back(v->getType());
   const llvm::FunctionCallee callee =
@@ -150,8 +148,7 @@ Value* Steps::call(const std::string& name, Type* result,
 }
 
 Value* Steps::function(const char* name, DType type, Value* const* operands, int count) {
-  const std::string full =
-      std::string("oar_") + name + (type == DType::Float32 ? "_f" : "_d");
+  const std::string full = std::string("oar_") + name + (type == DType::Float32 ? "_f" : "_d");
   if (count == 1) return call(full, type_of(type), {operands[0]});
   return call(full, type_of(type), {operands[0], operands[1]});
 }
@@ -381,10 +378,10 @@ Value* Steps::neutral(const Step& fold) {
   if (fold.fn == ScalarFn::Add) return llvm::ConstantInt::get(type, 0);
   if (product) return llvm::ConstantInt::get(type, 1);
   if (is_unsigned(fold.type))
-    return llvm::ConstantInt::get(type, least ? llvm::APInt::getMaxValue(bits)
-                                              : llvm::APInt::getMinValue(bits));
-  return llvm::ConstantInt::get(type, least ? llvm::APInt::getSignedMaxValue(bits)
-                                            : llvm::APInt::getSignedMinValue(bits));
+    return llvm::ConstantInt::get(
+        type, least ? llvm::APInt::getMaxValue(bits) : llvm::APInt::getMinValue(bits));
+  return llvm::ConstantInt::get(
+      type, least ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getSignedMinValue(bits));
 }
 
 Value* Steps::joined(const Step& fold, Value* sum, Value* value) {
