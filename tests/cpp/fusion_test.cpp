@@ -7,6 +7,7 @@
 #include "oar/compiler/passes/pass.h"
 #include "oar/ir/parse.h"
 #include "oar/ir/region.h"
+#include "oar/ops/core/operators.h"
 #include "oar/ops/gen/all.h"
 #include "oar/tensor/element.h"
 
@@ -164,11 +165,11 @@ TEST_F(Fusion, SpecialNumbers) {
 
 // One kernel serves all sizes; nothing is read or written past the end.
 TEST_F(Fusion, OpenSizes) {
-  const Executor executor(parse_program(
-      "program f<N ~ 4>(%x: float32[N, 5]) -> (%2: float32[N, 5]) {\n"
-      "  %1 = tanh(%x) : float32[N, 5]\n"
-      "  %2 = square(%1) : float32[N, 5]\n"
-      "}\n"));
+  const Executor executor(
+      parse_program("program f<N ~ 4>(%x: float32[N, 5]) -> (%2: float32[N, 5]) {\n"
+                    "  %1 = tanh(%x) : float32[N, 5]\n"
+                    "  %2 = square(%1) : float32[N, 5]\n"
+                    "}\n"));
   for (const int64_t n : {0, 1, 3, 16, 17, 1000}) {
     const Tensor x = numbers({n, 5});
     expect_near(executor.run({{x}})[0], square(tanh(x)));
@@ -197,10 +198,12 @@ TEST_F(Fusion, TheNumberOfThreadsChangesNothing) {
 TEST_F(Fusion, EveryBodyIsCompiledAsItsKernelComputes) {
   size_t compiled = 0;
   for (const Op* op : Registry::get().all()) {
-    if (!op->def().scalar || op->inplace_of() || op->has(Trait::View) || !op->def().samples) continue;
+    if (!op->def().scalar || op->inplace_of() || op->has(Trait::View) || !op->def().samples)
+      continue;
     uint64_t seed = 1;
     for (const Sample& sample : op->def().samples())
-      for (const DType dtype : {DType::Float32, DType::Float64, DType::BFloat16, DType::Int32, DType::Bool}) {
+      for (const DType dtype :
+           {DType::Float32, DType::Float64, DType::BFloat16, DType::Int32, DType::Bool}) {
         Frame frame;
         Outputs wanted;
         try {

@@ -26,10 +26,9 @@ double bytes_of(const ValueType& type) {
 class Cutter {
  public:
   Cutter(const Program& program, const CallGraph& graph) : program_(program), graph_(graph) {
-    numbers_.resize(program.values.size(), nullptr);
+    numbers_.resize(program.values.size());
     for (const Constant& c : program.constants)
-      if (c.tensor.device().is_cpu() && c.tensor.rank() == 0)
-        numbers_[static_cast<size_t>(c.value)] = &c;
+      numbers_[static_cast<size_t>(c.value)] = number_of(c.tensor);
   }
 
   Group cut(std::vector<size_t> calls) {
@@ -53,17 +52,22 @@ class Cutter {
   }
 
  private:
-  const Constant* number_behind(ValueId id) const {
+  // A number, or a table of one number: folding makes such of numbers that are spread. Undefined for others.
+  static Tensor number_of(const Tensor& t) {
+    if (!is_one_number(t)) return {};
+    return Tensor::view_of(t->storage, Shape{}, Ints(), t->data, t.dtype());
+  }
+  bool is_number_behind(ValueId id) const {
     for (int maker = graph_.maker(id); maker >= 0; maker = graph_.maker(id)) {
       const Instruction& call = program_.body.instructions[static_cast<size_t>(maker)];
-      if (!is_view(call)) return nullptr;
+      if (!is_view(call)) return false;
       id = operand(call, 0);
     }
-    return numbers_[static_cast<size_t>(id)];
+    return numbers_[static_cast<size_t>(id)].defined();
   }
   bool comes_along(ValueId id) const {
     const int maker = graph_.shown(id);
-    return (maker >= 0 && inside_.count(static_cast<size_t>(maker)) > 0) || number_behind(id);
+    return (maker >= 0 && inside_.count(static_cast<size_t>(maker)) > 0) || is_number_behind(id);
   }
 
   ValueId add(Group& group, ValueId id) {
@@ -80,11 +84,29 @@ class Cutter {
       if (maker >= 0 && inside_.count(static_cast<size_t>(maker)) > 0) return;
       if (maker >= 0)
         return bring(group, operand(program_.body.instructions[static_cast<size_t>(maker)], 0));
-      group.region.constants.push_back({add(group, id), numbers_[static_cast<size_t>(id)]->tensor});
-      return;
+      return bring_number(group, id);
     }
     group.region.inputs.push_back(add(group, id));
     group.inputs.push_back(id);
+  }
+
+  void bring_number(Group& group, ValueId id) {
+    const Tensor& number = numbers_[static_cast<size_t>(id)];
+    const ValueId made = add(group, id);
+    const ValueType& type = program_.type_of(id);
+    if (type.shape.empty()) {
+      group.region.constants.push_back({made, number});
+      return;
+    }
+    const ValueId single = group.region.add_value({type.dtype, Shape{}, type.device, nullptr});
+    group.region.constants.push_back({single, number});
+    SmallVector<int64_t, 6> sizes;
+    for (Dim d : type.shape) sizes.push_back(d.value());
+    group.region.body.instructions.push_back(
+        NewCall(get_op("broadcast_to"), made)
+            .operand("x", single)
+            .attribute("shape", Value(Ints(sizes.data(), sizes.size())))
+            .take());
   }
 
   void append(Group& group, size_t index) {
@@ -114,7 +136,7 @@ class Cutter {
 
   const Program& program_;
   const CallGraph& graph_;
-  std::vector<const Constant*> numbers_;
+  std::vector<Tensor> numbers_;  // by value
   std::set<size_t> inside_;
   std::unordered_map<ValueId, ValueId> ids_;
 };

@@ -114,8 +114,9 @@ std::string Kernel::text() const {
   for (size_t k = 0; k < outputs.size(); ++k)
     made += format(" {}={}", text_of(outputs[k]), results[k]);
   for (const Step& s : steps) {
-    made += format("\n{} {} {} {}", static_cast<int>(s.kind), static_cast<int>(s.fn),
-                   name_of(s.type), s.kind == StepKind::Round ? name_of(s.rounded) : "");
+    made += format("\n{}{} {} {} {}", static_cast<int>(s.kind), s.loose ? "l" : "",
+                   static_cast<int>(s.fn), name_of(s.type),
+                   s.kind == StepKind::Round ? name_of(s.rounded) : "");
     for (int k = 0; k < arity_of(s); ++k) made += format(" %{}", s.operands[k]);
     if (s.kind == StepKind::Load) made += format(" port {}", s.port);
     if (s.kind == StepKind::Number) made += format(" {:a} {}", s.number, s.integer);

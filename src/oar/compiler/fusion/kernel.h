@@ -33,6 +33,8 @@ struct Step {
   DType rounded = DType::Float32;
   uint16_t operands[3] = {0, 0, 0};
   uint16_t port = 0;
+  bool loose =
+      false;  // part of a decomposition, whose own kernel rounds in another way: a quotient may be a product
   bool of_row = true;  // one value for all elements of a row
   uint8_t loop = 0;    // the first loop over the row that can compute it
   double number = 0;

@@ -51,6 +51,18 @@ std::optional<FusedLoop::Spread> FusedLoop::spread(size_t source, const Tensor& 
   return Spread{std::move(*strides), offset};
 }
 
+bool is_one_number(const Tensor& t) {
+  constexpr int64_t kMostLookedAt = 64 << 10;
+  if (!t.is_dense() || !t.device().is_cpu() || is_packed(t.dtype()) || t->numel == 0 ||
+      t->numel > kMostLookedAt)
+    return false;
+  if (t->numel == 1) return true;
+  const Tensor dense = t.is_contiguous() ? t : assign(t);
+  const size_t bytes = size_of(t.dtype());
+  const auto* const first = static_cast<const char*>(dense->data);
+  return std::memcmp(first, first + bytes, bytes * static_cast<size_t>(t->numel - 1)) == 0;
+}
+
 namespace {
 
 constexpr size_t kMostPorts = 48;
@@ -124,18 +136,6 @@ class Reader {
     std::vector<int> outputs;
     for (ValueId id : program.outputs) outputs.push_back(at(id));
     return outputs;
-  }
-
-  // Folding makes tables of numbers that are spread.
-  static bool is_one_number(const Tensor& t) {
-    constexpr int64_t kMostLookedAt = 64 << 10;
-    if (!t.is_dense() || !t.device().is_cpu() || t->numel == 0 || t->numel > kMostLookedAt)
-      return false;
-    if (t->numel == 1) return true;
-    const Tensor dense = assign(t);
-    const size_t bytes = size_of(t.dtype());
-    const auto* const first = static_cast<const char*>(dense->data);
-    return std::memcmp(first, first + bytes, bytes * static_cast<size_t>(t->numel - 1)) == 0;
   }
 
   int number(const ValueType& type, const Tensor& t) {

@@ -39,6 +39,9 @@ struct FusedLoop : RegionCode {
   std::optional<Spread> spread(size_t source, const Tensor& input) const;
 };
 
+// Are all elements the same, to the bit? Looks at no more than 64 Ki of them.
+bool is_one_number(const Tensor& t);
+
 // Null where the region cannot be a loop; `why` says so.
 std::shared_ptr<const FusedLoop> loop_of(const Program& region, std::string* why = nullptr);
 // The region's own, made at the first call.

@@ -129,30 +129,34 @@ void Nest::run_elements(Code code, const Ports& ports, int64_t begin, int64_t en
   }
 }
 
-// Results too large for the caches go around them.
-bool Nest::is_streamed(size_t output, int64_t elements) const {
-  return elements * static_cast<int64_t>(size_of(kernel.outputs[output].dtype)) >=
-         cpu::kStreamedFrom;
+// Results too large for the caches go around them. Those of rows that are read several times do not: the code waits for these reads
+// anyway, and a buffer would cost more than it saves.
+bool Nest::is_streamed() const {
+  const int64_t elements = rows() * row.size;
+  return !kernel.folds() &&
+         std::all_of(kernel.outputs.begin(), kernel.outputs.end(), [&](const Port& port) {
+           return elements * static_cast<int64_t>(size_of(port.dtype)) >= cpu::kStreamedFrom;
+         });
 }
 
 // A block at a time is computed in a buffer, where the places of the results are as far from its start as from their own.
 void Nest::run_streamed(Code code, const Ports& ports, int64_t begin, int64_t end) const {
   constexpr int64_t kBlock = 2048;
+  constexpr int64_t kRoom = 8 * kBlock;
   const size_t ins = kernel.inputs.size(), outs = kernel.outputs.size();
-  const std::unique_ptr<char[]> buffer(new char[outs * 8 * kBlock + 64]);
+  const std::unique_ptr<char[]> buffer(new char[outs * static_cast<size_t>(kRoom)]);
   Ports redirected(ports);
   while (begin < end) {
     const int64_t stop = std::min(end, (begin / kBlock + 1) * kBlock);
-    for (size_t k = 0; k < outs; ++k) {
-      const auto bytes = static_cast<int64_t>(size_of(kernel.outputs[k].dtype));
-      redirected[ins + k] = buffer.get() + static_cast<int64_t>(k) * 8 * kBlock - begin * bytes;
-    }
+    const auto bytes_of = [&](size_t k) {
+      return static_cast<int64_t>(size_of(kernel.outputs[k].dtype));
+    };
+    for (size_t k = 0; k < outs; ++k)
+      redirected[ins + k] = buffer.get() + static_cast<int64_t>(k) * kRoom - begin * bytes_of(k);
     run_elements(code, redirected, begin, stop);
-    for (size_t k = 0; k < outs; ++k) {
-      const auto bytes = static_cast<int64_t>(size_of(kernel.outputs[k].dtype));
-      cpu::stream_bytes(ports[ins + k] + begin * bytes, redirected[ins + k] + begin * bytes,
-                        (stop - begin) * bytes);
-    }
+    for (size_t k = 0; k < outs; ++k)
+      cpu::stream_bytes(ports[ins + k] + begin * bytes_of(k),
+                        redirected[ins + k] + begin * bytes_of(k), (stop - begin) * bytes_of(k));
     begin = stop;
   }
   cpu::stream_fence();
@@ -162,20 +166,14 @@ void Nest::run(Code code, Ports ports) const {
   for (size_t p = 0; p < offsets.size(); ++p) ports[p] += offsets[p];
   const double flops = flops_of_element(kernel);
   const int64_t count = rows();
-  if (kernel.folds()) {
-    const double row_flops = flops * static_cast<double>(row.size);
-    const auto grain = std::max<int64_t>(1, static_cast<int64_t>(kGrain / row_flops));
-    parallel_for(0, count, grain,
-                 [&](int64_t begin, int64_t end) { run_rows(code, ports, begin, end); });
-    return;
-  }
-  const auto grain = std::max<int64_t>(1024, static_cast<int64_t>(kGrain / flops));
-  bool streamed = true;
-  for (size_t k = 0; k < kernel.outputs.size(); ++k)
-    streamed = streamed && is_streamed(k, count * row.size);
-  parallel_for(0, count * row.size, grain, [&](int64_t begin, int64_t end) {
+  const bool folds = kernel.folds(), streamed = is_streamed();
+  const double unit_flops = folds ? flops * static_cast<double>(row.size) : flops;
+  const auto grain = std::max<int64_t>(folds ? 1 : 1024, static_cast<int64_t>(kGrain / unit_flops));
+  parallel_for(0, folds ? count : count * row.size, grain, [&](int64_t begin, int64_t end) {
     if (streamed)
       run_streamed(code, ports, begin, end);
+    else if (folds)
+      run_rows(code, ports, begin, end);
     else
       run_elements(code, ports, begin, end);
   });

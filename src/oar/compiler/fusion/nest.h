@@ -28,7 +28,7 @@ struct Nest {
   void run_elements(Code code, const Ports& ports, int64_t begin, int64_t end) const;
   void run_part(Code code, const Ports& ports, int64_t row, int64_t count, int64_t from,
                 int64_t length, char* room) const;
-  bool is_streamed(size_t output, int64_t elements) const;
+  bool is_streamed() const;
   void run_streamed(Code code, const Ports& ports, int64_t begin, int64_t end) const;
 };
 

@@ -13,7 +13,7 @@ bool equal_steps(const Step& a, const Step& b) {
   const bool same_number = std::bit_cast<int64_t>(a.number) == std::bit_cast<int64_t>(b.number);
   return a.kind == b.kind && a.fn == b.fn && a.type == b.type && a.rounded == b.rounded &&
          std::equal(a.operands, a.operands + 3, b.operands) && a.port == b.port && same_number &&
-         a.integer == b.integer;
+         a.integer == b.integer && a.loose == b.loose;
 }
 
 constexpr size_t kMostSteps = 4000;  // far beyond what compiles in a moment
@@ -55,6 +55,7 @@ uint16_t StepList::rounded(uint16_t step, DType to) {
 }
 uint16_t StepList::apply(ScalarFn fn, DType type, std::initializer_list<uint16_t> operands) {
   Step step{.kind = StepKind::Apply, .fn = fn, .type = type};
+  step.loose = loose_ && fn == ScalarFn::Divide && is_floating(type);
   std::copy(operands.begin(), operands.end(), step.operands);
   return add(step);
 }
@@ -336,6 +337,7 @@ class BodyTyper {
 std::vector<uint16_t> apply_body(StepList& steps, const Op& op, Args attributes,
                                  const std::vector<uint16_t>& operands,
                                  const std::vector<DType>& made, bool rounds) {
+  steps.set_loose(!rounds);
   return BodyTyper(steps, op, attributes, operands, made[0]).run(made, rounds);
 }
 

@@ -23,11 +23,14 @@ class StepList {
   uint16_t rounded(uint16_t step, DType to);
   uint16_t apply(ScalarFn fn, DType type, std::initializer_list<uint16_t> operands);
   uint16_t fold(ScalarFn fn, uint16_t step);
+  // Are the next steps parts of a decomposition?
+  void set_loose(bool loose) { loose_ = loose; }
   const Step& at(uint16_t step) const { return steps_[step]; }
   std::vector<Step> take() { return std::move(steps_); }
 
  private:
   std::vector<Step> steps_;
+  bool loose_ = false;
 };
 
 // The type in which elements of a dtype are computed; NotFusible if there is none.

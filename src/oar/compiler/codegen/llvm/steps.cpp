@@ -228,6 +228,8 @@ Value* Steps::apply_real(const Step& step, Value* const* operands, bool slow) {
     case ScalarFn::Multiply:
       return b_.CreateFMul(a, b);
     case ScalarFn::Divide:
+      if (step.loose && !step.of_row && kernel_.steps[step.operands[1]].of_row)
+        return b_.CreateFMul(a, b_.CreateFDiv(real(1), b));  // one division for all of a row
       return b_.CreateFDiv(a, b);
     case ScalarFn::Negate:
       return b_.CreateFNeg(a);
