@@ -2,6 +2,8 @@
 // a decomposition stays: a user's op, or one that reads values.
 // A program that is to be deployed may have open sizes: kernels are asked at the sizes of the capture, and the calls hold for
 // all that the program allows.
+#include "oar/compiler/passes/expand.h"
+
 #include <optional>
 #include <unordered_map>
 
@@ -9,7 +11,6 @@
 #include "oar/compiler/capture/capture.h"
 #include "oar/compiler/deploy.h"
 #include "oar/compiler/passes/context.h"
-#include "oar/compiler/passes/expand.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/device/generator.h"
 #include "oar/ir/region.h"
