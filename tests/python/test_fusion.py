@@ -117,3 +117,35 @@ def test_the_trace_and_the_flags():
         same, said = run(OAR_TRACE="fusion", **off)
         assert "one loop" not in said
         assert abs(same - value) < 1e-5
+
+
+def test_operands_that_no_kernel_can_read_run_call_by_call(fused):
+    """Sums over two axes that do not follow one another in memory."""
+
+    def function(x):
+        turned = oar.transpose(x, [0, 2, 1])
+        return turned * oar.mean(turned * turned, [1, 2], keepdim=True)
+
+    x = oar.randn([4, 6, 10])
+    expect_close(oar.jit.capture(function, [InputSpec([4, 6, 10])])(x), function(x))
+
+
+def test_constants_of_a_size_are_numbers(fused):
+    program = oar.jit.capture(lambda x: (x * 2.0 + 1.0) * oar.full([8, 8], 0.5), [InputSpec([8, 8])])
+    x = oar.randn([8, 8])
+    expect_close(program(x), x + 0.5)
+
+
+@pytest.mark.parametrize("shape", [[], [1], [0], [3, 0, 2], [2, 1, 3, 1, 2, 1, 2, 2]])
+def test_shapes_at_the_edges(shape, fused):
+    program = oar.jit.capture(lambda x: oar.tanh(x) * 3.0 + oar.exp(-x), [InputSpec(shape)])
+    x = oar.randn(shape)
+    expect_close(program(x), oar.tanh(x) * 3.0 + oar.exp(-x))
+
+
+def test_large_angles_are_exact(fused):
+    program = oar.jit.capture(lambda x: oar.sin(x) + oar.cos(x) * 2.0, [InputSpec([5])])
+    x = oar.to_tensor(np.array([1e30, -3e8, 600000.5, 1.0, np.inf], "float32"))
+    with np.errstate(invalid="ignore"):
+        wanted = np.sin(x.numpy().astype("float64")) + np.cos(x.numpy().astype("float64")) * 2
+    np.testing.assert_allclose(program(x).numpy(), wanted, rtol=1e-5, atol=1e-6)
