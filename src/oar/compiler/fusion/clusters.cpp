@@ -207,10 +207,21 @@ class Grouping {
     const Instruction& call = program_.body.instructions[i];
     for_each_operand(call, [&](ValueId id) {
       const int maker = graph_.shown(id);
-      if (maker < 0 || !facts_[static_cast<size_t>(maker)].fusible) return;
+      if (maker < 0 || !facts_[static_cast<size_t>(maker)].fusible || is_behind_mark(id)) return;
       const bool direct = graph_.maker(id) == maker;
       try_join(static_cast<size_t>(maker), i, direct);
     });
+  }
+
+  // What belongs to the derivative is computed later than what it is computed from, for the sake of memory.
+  bool is_behind_mark(ValueId id) const {
+    for (int maker = graph_.maker(id); maker >= 0; maker = graph_.maker(id)) {
+      const Instruction& call = program_.body.instructions[static_cast<size_t>(maker)];
+      if (!is_view(call)) return false;
+      if (call.op->has(Trait::BackwardMark)) return true;
+      id = operand(call, 0);
+    }
+    return false;
   }
 
   void try_join(size_t maker, size_t reader, bool direct) {

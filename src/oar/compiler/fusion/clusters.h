@@ -1,9 +1,11 @@
 // Which calls of a program become one: groups that are one loop together, and that no other call stands between.
 #pragma once
 
+#include "oar/base/api.h"
 #include "oar/compiler/fusion/loop.h"
 
-namespace oar::fusion {
+namespace OAR_API oar {
+namespace fusion {
 
 struct Group {
   std::vector<size_t> calls;  // instructions that compute, in order
@@ -19,4 +21,5 @@ std::vector<Group> find_groups(const Program& program);
 // Puts a call in place of each group, and sorts the instructions so that each comes after what it reads.
 void replace_groups(Program& program, const std::vector<Group>& groups);
 
-}  // namespace oar::fusion
+}  // namespace fusion
+}  // namespace oar

@@ -5,7 +5,9 @@
 #include "oar/compiler/fusion/nest.h"
 #include "oar/device/added_kernels.h"
 #include "oar/device/device.h"
+#include "oar/ops/core/launch_queue.h"
 #include "oar/ops/gen/copy.h"
+#include "oar/runtime/region_runs.h"
 
 namespace oar::fusion {
 namespace {
@@ -35,6 +37,8 @@ std::unique_ptr<Plan> prepare(const KernelCall& call) {
 }
 
 void run_calls(KernelCall& call) {
+  const FreshLayers fresh;
+  const LaunchNow now;
   const std::vector<Tensor> made = body_of(call)(call.arg(kOperands).as_tensors());
   for (size_t i = 0; i < made.size(); ++i)
     copy_into(Tensor::share(static_cast<TensorImpl*>(call.outputs[i])), made[i]);

@@ -96,6 +96,8 @@ std::vector<size_t> CallGraph::sorted() const {
   std::vector<uint8_t> state(members_.size(), 0);  // 1: waits for its sources, 2: done
   std::vector<size_t> stack;
   for (size_t call = 0; call < size(); ++call) {
+    // At its last call, so that nothing it reads is computed earlier than before; a reader in between asks for it sooner.
+    if (members_[group_[call]].back() != call) continue;
     stack.push_back(group_[call]);
     while (!stack.empty()) {
       const size_t at = stack.back();

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "oar/base/api.h"
 #include "oar/ops/core/scalar.h"
 #include "oar/tensor/dtype.h"
 

@@ -8,10 +8,11 @@
 #include "oar/base/format.h"
 #include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/expand.h"
-#include "oar/ops/core/infer.h"
+#include "oar/ops/core/launch_queue.h"
 #include "oar/ops/core/work.h"
 #include "oar/ops/gen/copy.h"
 #include "oar/runtime/layout.h"
+#include "oar/runtime/region_runs.h"
 #include "oar/tensor/element.h"
 
 namespace oar::fusion {
@@ -403,6 +404,8 @@ class Reader {
 }  // namespace
 
 std::shared_ptr<const FusedLoop> loop_of(const Program& region, std::string* why) try {
+  const FreshLayers fresh;  // decompositions are captured, without the layers that are on outside
+  const LaunchNow now;      // numbers are read
   return Reader(region).run();
 } catch (const NotFusible& not_fusible) {
   if (why) *why = not_fusible.why;

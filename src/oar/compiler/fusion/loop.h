@@ -4,10 +4,12 @@
 #include <memory>
 #include <string>
 
+#include "oar/base/api.h"
 #include "oar/compiler/fusion/typed.h"
 #include "oar/ir/region.h"
 
-namespace oar::fusion {
+namespace OAR_API oar {
+namespace fusion {
 
 // An operand as the kernel reads it: an input of the region behind views.
 struct Source {
@@ -47,4 +49,5 @@ std::shared_ptr<const FusedLoop> loop_of(const Program& region, std::string* why
 // The region's own, made at the first call.
 std::shared_ptr<const FusedLoop> loop_of(const Region& region);
 
-}  // namespace oar::fusion
+}  // namespace fusion
+}  // namespace oar

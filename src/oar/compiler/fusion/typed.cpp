@@ -261,6 +261,8 @@ class BodyTyper {
   Typed unary(ScalarFn fn, const Typed& a) {
     if (a.known) return Typed::of_real(number_of(fn, a.as_real(), 0));
     if (asks_real(fn)) {
+      if (fn == ScalarFn::SignBit && !a.is_real())
+        return binary(ScalarFn::Less, a, Typed::of_whole(0));
       if (!a.is_real()) return Typed::of_truth(fn == ScalarFn::IsFinite);
       return of_step(steps_.apply(fn, DType::Bool, {a.step}));
     }
