@@ -6,6 +6,7 @@ set(OAR_PARTS core records cpu runtime media training compiler interop ocr)
 set(OAR_PART_OF
   "none=backend/cts/"            # part of the tests
   "none=startup_runtime\\.cpp"   # in place of startup.cpp, where the full library is not built
+  "none=compiler/codegen/llvm/"  # a library of its own: codegen.cmake
   "none=cli/oar_run\\.cpp"        # the command of the runtime library
   "command=cli/"
   "core=ops/sharding/join_names\\.cpp"  # placements in programs are printed with them
@@ -126,6 +127,7 @@ if(OAR_GROUPS)
   oar_group(OAR_SOURCES_runtime "${src}" oar/formats 2)
   oar_group(OAR_SOURCES_compiler "${src}" oar/compiler/capture 4)
   oar_group(OAR_SOURCES_compiler "${src}" oar/compiler/passes 5)
+  oar_group(OAR_SOURCES_compiler "${src}" oar/compiler/fusion 3)
 endif()
 
 # Objects of the parts, for the library's sources.

@@ -18,6 +18,9 @@ from check_changes import add_arguments, run_within
 from check_common import ROOT, finish, project_files
 
 
+LLVM = Path("/usr/lib/llvm-19/include")  # as cmake/codegen.cmake looks for it
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build", help="the build folder, for generated headers")
@@ -31,6 +34,7 @@ def main() -> None:
     command = [args.compiler, *options, "-I", "src", "-I", str(build / "generated"), "-I", "python",
                "-isystem", sysconfig.get_paths()["include"],
                "-isystem", str(ROOT / ".venv" / "include"),  # of libraries from the package registry
+               "-isystem", str(LLVM),
                "-x", "c++", "-"]
     version = subprocess.run([args.compiler, "--version"], check=True, capture_output=True, text=True).stdout
     includes = Includes(build)
@@ -46,6 +50,8 @@ def main() -> None:
 
     headers = [ROOT / p for p in project_files(".h")
                if p.is_relative_to("src/oar") or p.is_relative_to("python/bindings")]
+    if not LLVM.exists():
+        headers = [h for h in headers if not h.is_relative_to(ROOT / "src/oar/compiler/codegen/llvm")]
     waiting = [header for header in headers if not passed.has(header)]
     failures, detail = run_within(waiting, compile_alone, includes, args)
     finish("headers", failures, f"{len(headers)} headers: {len(headers) - len(waiting)} known to pass, {detail}")

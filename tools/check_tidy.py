@@ -30,7 +30,9 @@ def compile_commands(build: Path) -> list[dict[str, str]]:
     subprocess.run(["cmake", "--preset", "release", "-B", str(folder), "-DOAR_GROUPS=OFF"], cwd=ROOT, check=True,
                    capture_output=True)
     text = (folder / "compile_commands.json").read_text()
-    return json.loads(text.replace(f"{folder}/generated", f"{build}/generated"))
+    for made in ("generated", "codegen"):
+        text = text.replace(f"{folder}/{made}", f"{build}/{made}")
+    return json.loads(text)
 
 
 def commands_for_clang(entries: list[dict[str, str]], build: Path) -> Path:

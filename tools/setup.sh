@@ -21,7 +21,10 @@ case $purpose in
       "" | /usr/bin/* | /bin/*) packages+=(python3 python3-dev python3-venv) ;;
     esac
     requirements=(run)
-    [ "$purpose" = run ] || requirements+=(build)
+    if [ "$purpose" = build ]; then
+      requirements+=(build)
+      packages+=(llvm-19-dev clang-19) # the code generator
+    fi
     ;;
   check)
     packages=()

@@ -64,8 +64,8 @@ def stage(source: Path, build: Path) -> None:
     for root in (source / "src", build / "generated"):
         link_tree(root / "oar", package / "include" / "oar", wanted, (".h", ".inc"))
     names = ["lib/liboar.so", "bin/oar"]
-    if (build / "lib/libdnnl.so.3").exists():  # loaded from the folder of liboar.so, if there is one
-        names.append("lib/libdnnl.so.3")
+    # Loaded from the folder of liboar.so, if they are there.
+    names += [name for name in ("lib/libdnnl.so.3", "lib/liboar_codegen.so") if (build / name).exists()]
     for name in names:
         link(build / name, package / name)
         wanted.add(package / name)

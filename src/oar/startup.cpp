@@ -5,6 +5,7 @@
 #include "oar/base/crash_handler.h"
 #include "oar/base/flags.h"
 #include "oar/compiler/capture/layers.h"
+#include "oar/compiler/fusion/code.h"
 #include "oar/compiler/region_runs.h"
 #include "oar/ops/core/autocast.h"
 #include "oar/ops/core/profile.h"
@@ -30,6 +31,7 @@ __attribute__((constructor)) void start() {
   install_sparse_layer();
   install_planning_layer();
   install_regions();
+  fusion::install_kernel();
   install_capture_layers();  // wraps autograd's
   if (flag<bool>("crash_handler")) install_crash_handler();
 }

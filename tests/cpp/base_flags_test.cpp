@@ -71,7 +71,7 @@ TEST(Flags, TraceIsAListOfWords) {
   EXPECT_TRUE(tracing(Trace::Capture));
   EXPECT_FALSE(tracing(Trace::Passes));
   EXPECT_EQ(message_of_setting("trace", "dispatch,x"),
-            "Flag \"trace\" expects any of dispatch, passes, capture, not \"x\".");
+            "Flag \"trace\" expects any of dispatch, passes, capture, fusion, not \"x\".");
   EXPECT_TRUE(tracing(Trace::Dispatch));
   set_flag("trace", "");
   EXPECT_FALSE(tracing(Trace::Capture));

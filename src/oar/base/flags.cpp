@@ -51,6 +51,8 @@ constexpr Row kTable[] = {
     {{"deterministic", FlagType::Bool, "false", "OAR_DETERMINISTIC",
       "Use only kernels that return the same bits on any number of threads, even if they are slower: none "
       "of oneDNN's."}},
+    {{"fusion", FlagType::Bool, "false", "OAR_FUSION",
+      "Fuse calls of programs into native code, if the code generator is there."}},
     {{"gil_release_elements", FlagType::Int, "4096", "OAR_GIL_RELEASE_ELEMENTS",
       "Release Python's global lock during ops on at least this many elements. Below it, letting "
       "go "
@@ -81,8 +83,9 @@ constexpr Row kTable[] = {
       "makes them at least twice as small as that. Much faster for large photographs; pixels differ a little."}},
     {{"trace", FlagType::String, "", "OAR_TRACE",
       "What to trace to standard error, separated by commas: dispatch (the kernels chosen, and why "
-      "others declined), passes (the program after each compiler pass), capture."},
-     "dispatch,passes,capture",
+      "others declined), passes (the program after each compiler pass), capture, fusion (what the "
+      "compiler fused, and why other calls stayed)."},
+     "dispatch,passes,capture,fusion",
      true},
     {{"verify_passes", FlagType::Bool, kVerifyPasses, "OAR_VERIFY_PASSES",
       "Verify a program after each compiler pass that changed it. On by default in builds with "
@@ -243,6 +246,7 @@ unsigned to_trace_bits(std::string_view words) {
     bits |= word == "dispatch"  ? static_cast<unsigned>(Trace::Dispatch)
             : word == "passes"  ? static_cast<unsigned>(Trace::Passes)
             : word == "capture" ? static_cast<unsigned>(Trace::Capture)
+            : word == "fusion"  ? static_cast<unsigned>(Trace::Fusion)
                                 : 0U;
   }
   return bits;

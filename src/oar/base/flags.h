@@ -91,7 +91,7 @@ class FlagHandle {
 };
 
 // The words of the flag "trace", as bits, so that hot paths can test them.
-enum class Trace : unsigned { Dispatch = 1, Passes = 2, Capture = 4 };
+enum class Trace : unsigned { Dispatch = 1, Passes = 2, Capture = 4, Fusion = 8 };
 
 namespace detail {
 extern std::atomic<unsigned> trace_bits;

@@ -1,4 +1,4 @@
-// Kernels that are added at run time, from a library that is not a device plug-in: a user's own ops.
+// Kernels that are added at run time, from a library that is not a device plug-in: a user's own ops, generated code.
 #pragma once
 
 #include <string>
@@ -16,6 +16,8 @@ struct AddedKernel {
   std::string name;                                     // for traces
   const char* (*accepts)(const oar_kernel_call* call);  // as in oar_kernel
   int32_t (*run)(oar_kernel_call* call);
+  int32_t (*prepare)(const oar_kernel_call* call, oar_plan** plan) = nullptr;
+  void (*destroy_plan)(void* context, oar_plan* plan) = nullptr;
 };
 
 // Adds a candidate for an op on the CPU, after the existing ones.

@@ -185,7 +185,8 @@ void add_kernel(AddedKernel kernel) {
   auto& added = *r.added.emplace_back(
       std::make_unique<std::pair<AddedKernel, oar_kernel>>(std::move(kernel), oar_kernel{}));
   const AddedKernel& k = added.first;
-  added.second = {k.op.c_str(), 1, k.name.c_str(), k.accepts, k.run};
+  added.second = {k.op.c_str(), 1,       k.name.c_str(), k.accepts,
+                  k.run,        nullptr, k.prepare,      k.destroy_plan};
   r.generation.fetch_add(1);
 }
 

@@ -51,7 +51,8 @@ std::vector<Function> add(std::vector<Addition> additions) {
   std::vector<Function> functions;
   for (Addition& a : additions) {
     const Op& op = Registry::get().add(std::move(a.def), "user");
-    if (a.kernel) devices::add_kernel({op.name(), "cpu:user", a.accepts, a.kernel});
+    if (a.kernel)
+      devices::add_kernel({op.name(), "cpu:user", a.accepts, a.kernel, nullptr, nullptr});
     if (!a.python.empty()) functions.push_back({a.python, a.writes ? op.inplace() : &op});
   }
   return functions;

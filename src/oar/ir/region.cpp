@@ -1,6 +1,7 @@
 #include "oar/ir/region.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "oar/base/string_util.h"
 #include "oar/ir/print.h"
@@ -19,6 +20,12 @@ Region::Region(Program program) : program_(std::move(program)) {
   internal_check(program_.states.empty(), "the region {} has states", program_.name);
   for (ValueId id : program_.inputs) inputs_.push_back(bare(program_, id));
   for (ValueId id : program_.outputs) outputs_.push_back(bare(program_, id));
+}
+
+std::shared_ptr<const RegionCode> Region::code(Compile make) const {
+  const std::lock_guard lock(code_mutex_);
+  if (!std::exchange(compiled_, true)) code_ = make(*this);
+  return code_;
 }
 
 std::vector<Tensor> Region::operator()(TensorList inputs) const {

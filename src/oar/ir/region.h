@@ -14,6 +14,14 @@
 
 namespace OAR_API oar {
 
+// What a compiler has made of a region.
+struct RegionCode {
+  RegionCode() = default;
+  RegionCode(const RegionCode&) = delete;
+  RegionCode& operator=(const RegionCode&) = delete;
+  virtual ~RegionCode() = default;
+};
+
 class Region final : public Closure {
  public:
   explicit Region(Program program);
@@ -23,6 +31,10 @@ class Region final : public Closure {
   // Have all passes run on it until nothing changed?
   bool is_optimised() const { return optimised_.load(std::memory_order_relaxed); }
   void mark_optimised() const { optimised_.store(true, std::memory_order_relaxed); }
+
+  // The code that `make` makes of it, at the first call; null stays null.
+  using Compile = std::shared_ptr<const RegionCode> (*)(const Region&);
+  std::shared_ptr<const RegionCode> code(Compile make) const;
 
   const std::vector<Tensor>& inputs() const override { return inputs_; }
   const std::vector<Tensor>& outputs() const override { return outputs_; }
@@ -47,6 +59,9 @@ class Region final : public Closure {
   mutable std::map<std::vector<int64_t>, ClosurePtr> resized_;
   mutable std::shared_ptr<const Runner> executor_;
   mutable std::atomic<bool> optimised_{false};
+  mutable ForkMutex code_mutex_;
+  mutable bool compiled_ = false;
+  mutable std::shared_ptr<const RegionCode> code_;
 };
 
 inline const Region& region_of(const Closure& closure) {

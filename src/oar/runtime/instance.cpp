@@ -17,9 +17,10 @@ bool watches_ops() {
 
 int64_t kernel_flags() {
   static const FlagHandle<bool> onednn("onednn"), deterministic("deterministic"),
-      branches("parallel_branches");
+      branches("parallel_branches"), fusion("fusion");
   const bool lanes = branches.get() && num_threads() > 1;
-  return (onednn.get() ? 1 : 0) + (deterministic.get() ? 2 : 0) + (lanes ? 4 : 0);
+  return (onednn.get() ? 1 : 0) + (deterministic.get() ? 2 : 0) + (lanes ? 4 : 0) +
+         (fusion.get() ? 8 : 0);
 }
 
 std::shared_ptr<const Instance> Instance::make(Program program) {

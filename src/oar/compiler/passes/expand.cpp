@@ -2,6 +2,8 @@
 // a decomposition stays: a user's op, or one that reads values.
 // A program that is to be deployed may have open sizes: kernels are asked at the sizes of the capture, and the calls hold for
 // all that the program allows.
+#include "oar/compiler/passes/expand.h"
+
 #include <optional>
 #include <unordered_map>
 
@@ -27,7 +29,8 @@ ValueType seen(const ValueType& type) {
   return known;
 }
 
-// The decomposition of a call, captured at its sizes. None where its function looks at values or draws random numbers by itself.
+}  // namespace
+
 std::optional<Program> parts_of(const Program& program, const Instruction& call, Device target) {
   if (!call.op->def().decompose || has_regions(call)) return std::nullopt;
   std::vector<InputSpec> specs;
@@ -66,6 +69,8 @@ std::optional<Program> parts_of(const Program& program, const Instruction& call,
   optimise(inner);
   return inner;
 }
+
+namespace {
 
 class Expansion {
  public:

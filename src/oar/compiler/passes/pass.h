@@ -65,6 +65,7 @@ bool choose_layout(Program& program, PassContext& context);
 bool fuse_epilogues(Program& program, PassContext& context);
 bool recompute(Program& program, PassContext& context);
 bool expand(Program& program, PassContext& context);
+bool fuse(Program& program, PassContext& context);
 
 // Without a context: it needs none.
 bool remove_dead(Program& program);

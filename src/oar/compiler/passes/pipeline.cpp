@@ -33,6 +33,7 @@ constexpr Pass kPasses[] = {
     {"recompute", "recomputes cheap values in the derivative if memory is short", recompute,
      PassUse::Cutting},
     {"expand", "decomposes calls that no kernel accepts", expand, PassUse::Lowering},
+    {"fuse", "makes one generated kernel of calls that are one loop", fuse, PassUse::Lowering},
 };
 
 // Every pass leaves fewer or simpler calls, so few rounds suffice; the bound is for a faulty pass.

@@ -68,7 +68,8 @@ Cost own_or_derived(const Op& op, Args args, TensorList results) {
   if (def.cost) return def.cost({args, results});
   if (def.view) return {.bytes = 0};
   const double size = results.empty() ? 0 : elements(results[0]);
-  if (const ScalarBody* body = op.scalar()) return {.flops = body->flops() * size};
+  if (const ScalarBody* body = op.scalar(); body && !body->folds())
+    return {.flops = body->flops() * size};
   if (op.has(Trait::Moves)) return {};
   if (op.has(Trait::Random) && !def.decompose) return {.flops = kRandomFlops * size};
   // What programs do is for those to say who can read them; what depends on data cannot be run without it.

@@ -46,6 +46,9 @@ constexpr Function kFunctions[] = {
     {"ldexp", ScalarFn::Ldexp, 2},       {"mantissa", ScalarFn::Mantissa, 1},
     {"exponent", ScalarFn::Exponent, 1}, {"gcd", ScalarFn::Gcd, 2},
     {"shift_right_bits", ScalarFn::ShiftRightBits, 2},  // shifts the sign bit too
+    {"sum_of", ScalarFn::SumOf, 1},      {"mean_of", ScalarFn::MeanOf, 1},
+    {"product_of", ScalarFn::ProductOf, 1},
+    {"least_of", ScalarFn::LeastOf, 1},  {"greatest_of", ScalarFn::GreatestOf, 1},
 };
 // clang-format on
 
@@ -265,6 +268,11 @@ double ScalarBody::flops() const {
   double sum = 0;
   for (const ScalarStep& step : steps_) sum += flops_of(step.fn);
   return sum;
+}
+
+bool ScalarBody::folds() const {
+  return std::any_of(steps_.begin(), steps_.end(),
+                     [](const ScalarStep& step) { return step.fn >= ScalarFn::SumOf; });
 }
 
 bool ScalarBody::is_sum() const {

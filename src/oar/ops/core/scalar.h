@@ -14,6 +14,9 @@
 // other operand; a whole number stays exact with an integer, and the result wraps. Arithmetic is done in the type of its
 // operands, comparisons return bool, `?:` and min need one type on both sides. The result is cast to its dtype at the end.
 // Bodies are for real numbers; complex calls are left to kernels.
+//
+// Of a reduction, the body says how the elements along its axes become one: `sum_of(x)`, `least_of(x != 0)`. The elements are
+// cast to the dtype of the result first; an outermost fold is all that such a body has.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +41,8 @@ enum class ScalarFn : uint8_t {
   Exp, Expm1, Log, Log1p, Log2, Log10, Sin, Cos, Tan, Asin, Acos, Atan, Atan2, Sinh, Cosh, Tanh,
   Asinh, Acosh, Atanh, Erf, LogGamma, IsNan, IsInf, IsFinite, Ldexp, Mantissa, Exponent,
   Gcd, ShiftRightBits,
+  // Folds.
+  SumOf, MeanOf, ProductOf, LeastOf, GreatestOf,
 };
 // clang-format on
 
@@ -64,6 +69,8 @@ class ScalarBody {
   const std::vector<uint16_t>& results() const { return results_; }
   // Of one element of all results.
   double flops() const;
+  // Does it join the elements along some axes?
+  bool folds() const;
   // Is the result the sum of all operands?
   bool is_sum() const;
 

@@ -210,6 +210,7 @@ const OpDef max_op = {
     .brief =
         "The largest element along axes; NaN if one of them is. Ties share the gradient evenly.",
     .infer = [](const args::max& a) { return infer_extreme(a.x, a.axis, a.keepdim); },
+    .scalar = "greatest_of(x)",
     .vjp = [](const vjp::max& v) -> Grads { return shared_gradient(v); },
     .saves = "x out",
     .shard = "...a... -> ...... ; a@axis max",
@@ -227,6 +228,7 @@ const OpDef min_op = {
         "The smallest element along axes; NaN if one of them is. Ties share the gradient "
         "evenly.",
     .infer = [](const args::min& a) { return infer_extreme(a.x, a.axis, a.keepdim); },
+    .scalar = "least_of(x)",
     .vjp = [](const vjp::min& v) -> Grads { return shared_gradient(v); },
     .saves = "x out",
     .shard = "...a... -> ...... ; a@axis min",

@@ -35,6 +35,7 @@ const OpDef sum_op = {
       const DType natural = is_differentiable(a.x.dtype()) ? a.x.dtype() : DType::Int64;
       return reduced(a.x, a.axis, a.keepdim, a.dtype.value_or(natural));
     },
+    .scalar = "sum_of(x)",
     .vjp = [](const vjp::sum& v) -> Grads {
       return narrowed(stretch(v.grad, v.x, v.axis), v.x.dtype());
     },
@@ -147,6 +148,7 @@ const OpDef prod_op = {
       const DType natural = is_bool(a.x.dtype()) ? DType::Int64 : a.x.dtype();
       return reduced(a.x, a.axis, a.keepdim, a.dtype.value_or(natural));
     },
+    .scalar = "product_of(x)",
     .vjp = [](const vjp::prod& v) -> Grads {
       const Rows rows(v.x, v.axis);
       const Tensor others = product_of_others(rows.gather(narrowed(v.x, v.grad.dtype())), -1);
@@ -176,6 +178,7 @@ const OpDef mean_op = {
     .infer = [](const args::mean& a) -> Metas {
       return reduced(a.x, a.axis, a.keepdim, a.x.dtype());
     },
+    .scalar = "mean_of(x)",
     .vjp = [](const vjp::mean& v) -> Grads {
       const auto axes = normalise_axes(v.axis, v.x.rank());
       return stretch(v.grad / count_along(v.x, Ints(axes)), v.x, v.axis);
@@ -250,6 +253,7 @@ const OpDef all_op = {
     .infer = [](const args::all& a) -> Metas {
       return reduced(a.x, a.axis, a.keepdim, DType::Bool);
     },
+    .scalar = "least_of(x != 0)",
     .shard = "...a... -> ...... ; a@axis min",
     .traits = Trait::Reduction | Trait::NoGrad,
     .numpy = "np.all(x, axis=tuple(axis) if axis else None, keepdims=keepdim)",
@@ -263,6 +267,7 @@ const OpDef any_op = {
     .infer = [](const args::any& a) -> Metas {
       return reduced(a.x, a.axis, a.keepdim, DType::Bool);
     },
+    .scalar = "greatest_of(x != 0)",
     .shard = "...a... -> ...... ; a@axis max",
     .traits = Trait::Reduction | Trait::NoGrad,
     .numpy = "np.any(x, axis=tuple(axis) if axis else None, keepdims=keepdim)",
