@@ -8,10 +8,10 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 PYTHON := .venv/bin/python
 # Pythons that have PyTorch and PaddlePaddle, for test-torch and test-paddle alone.
-OAR_TORCH ?= build/bench/torch/bin/python
+OAR_TORCH ?= $(CURDIR)/build/bench/torch/bin/python
 # For fuzz alone.
 export FUZZ_ARGS ?= --count 50000
-OAR_PADDLE ?= build/bench/paddle/bin/python
+OAR_PADDLE ?= $(CURDIR)/build/bench/paddle/bin/python
 # OAR_WERROR=1 turns compiler warnings into errors, as the automatic runs do.
 CONFIGURE_FLAGS = -DOAR_WERROR=$(if $(filter 1 ON on,$(OAR_WERROR)),ON,OFF) -DOAR_LEAN=$(LEAN)
 LEAN = OFF
@@ -101,11 +101,11 @@ fuzz-short: ## the same for 40 seconds each
 
 .PHONY: test-torch
 test-torch: build ## values and gradients of every op, and converted scripts, against PyTorch (after `make bench-peers`)
-	@OAR_TORCH=$(OAR_TORCH) $(PYTHON) -m pytest -q -rs tests/python/peers/test_torch.py tests/python/peers/test_from_torch_scripts.py
+	@OAR_TORCH="$(OAR_TORCH)" $(PYTHON) -m pytest -q -rs tests/python/peers/test_torch.py tests/python/peers/test_from_torch_scripts.py
 
 .PHONY: test-paddle
 test-paddle: build ## values, gradients and dtypes of every op, networks, files and scripts against PaddlePaddle (after `make bench-peers`)
-	@OAR_PADDLE=$(OAR_PADDLE) $(PYTHON) -m pytest -q -rs $(wildcard tests/python/peers/test_paddle*.py)
+	@OAR_PADDLE="$(OAR_PADDLE)" $(PYTHON) -m pytest -q -rs $(wildcard tests/python/peers/test_paddle*.py)
 
 .PHONY: test-board
 test-board: build ## the dashboard in a browser (Debian's Chromium); pictures of every tab in build/board
@@ -127,7 +127,7 @@ fuzz-short-capture: build ## the first thousand of them
 
 .PHONY: fuzz-values
 fuzz-values: build ## random calls of every op against NumPy, and PyTorch and Paddle if they are installed (FUZZ_ARGS="--help")
-	@OAR_TORCH=$(OAR_TORCH) OAR_PADDLE=$(OAR_PADDLE) $(PYTHON) tests/fuzz/values_fuzz.py $(FUZZ_ARGS)
+	@OAR_TORCH="$(OAR_TORCH)" OAR_PADDLE="$(OAR_PADDLE)" $(PYTHON) tests/fuzz/values_fuzz.py $(FUZZ_ARGS)
 
 .PHONY: bench
 bench: build ## compare with the peers (BENCH_ARGS="--quick", "--help")

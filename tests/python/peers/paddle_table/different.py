@@ -80,7 +80,7 @@ DIFFERENT_AT_EDGES = _joined(
     _each("*", "refused", "'complex' in dtype or '2j' in call", "the function is not defined for complex numbers here"),
     # NaN and infinities
     _each("relu log_sigmoid softshrink thresholded_relu sinc frexp clip sgn hypot logaddexp heaviside logsumexp "
-          "logcumsumexp mode unique argmax argmin", "values", "special", _LIMIT),
+          "logcumsumexp mode unique argmax argmin quantile nanquantile", "values", "special", _LIMIT),
     _each("leaky_relu hardswish mish abs hardshrink digamma celu selu remainder mod floor_mod prod nanquantile pow "
           "copysign", "gradients", "special", _LIMIT),
     # points without a derivative, or outside the domain
