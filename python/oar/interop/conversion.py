@@ -15,7 +15,8 @@ from oar.framework import safetensors
 from oar.framework._replace import replace_files
 from oar.framework.io import array_to_tensor
 from oar.framework.oar_file import save_oar
-from oar.interop.any_model import AnyModel, FileGuess, guess, load
+from oar.interop.files import FileGuess, guess, load
+from oar.interop.graph import GraphModel
 from oar.static.oar_model import OarBuilder
 from oar.static.program import written_elsewhere
 
@@ -116,7 +117,7 @@ def convert(source: str | os.PathLike[str], target: str | os.PathLike[str], *, w
 class _Source:
     """The program of a model, with the names of its inputs in order and of its outputs."""
 
-    def __init__(self, model: AnyModel, method: str, shapes: dict[str, list[int]]) -> None:
+    def __init__(self, model: GraphModel, method: str, shapes: dict[str, list[int]]) -> None:
         self.model = model
         if model.format in ("oar", "oar-program"):
             self._take_saved(method)
@@ -162,7 +163,7 @@ def _write(content: bytes, file: BinaryIO) -> None:
     file.write(content)
 
 
-def example_inputs(model: AnyModel, shapes: Mapping[str, list[int]], seed: int = 0) -> list[Tensor]:
+def example_inputs(model: GraphModel, shapes: Mapping[str, list[int]], seed: int = 0) -> list[Tensor]:
     """Random inputs that fit a model: normal numbers, and 0 or 1 for integers, which are indices of nearly everything."""
     wrong = [name for name in shapes if name not in model.inputs]
     if wrong:
@@ -171,7 +172,7 @@ def example_inputs(model: AnyModel, shapes: Mapping[str, list[int]], seed: int =
     sizes: dict[str, int] = {}  # a name is one size wherever it occurs
     made = []
     for name in model.inputs:
-        dtype = model.dtypes[name]
+        dtype = model.dtypes[name] or "float32"
         shape = _example_shape(name, model.shapes[name], shapes.get(name), sizes)
         values = stream.randn(*shape) if "float" in str(dtype) else stream.randint(0, 2, shape)
         made.append(oar.to_tensor(np.asarray(values)).astype(dtype))

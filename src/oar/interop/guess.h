@@ -1,6 +1,6 @@
 // What kind of file is this? Its content decides. The ending does so only for text that could be anything.
 //
-// A new importer adds a kind here, and a row in any_model.cpp if its files are models that run.
+// A new importer adds a kind here, and a row in load.cpp if its files are models that run.
 #pragma once
 
 #include <string>

@@ -94,6 +94,9 @@ class Call {
   // The axes of a call: an attribute in old versions, an input in newer ones. Nothing if neither is given.
   std::optional<std::vector<int64_t>> axes(size_t input) const;
 
+  // The same node with other inputs.
+  Call with(std::vector<Item> inputs) const { return {node, opset, std::move(inputs), around_}; }
+
   [[noreturn]] void refuse(std::string_view why) const;
 
  private:
@@ -122,6 +125,9 @@ std::span<const Converter> signal_converters();
 std::span<const Converter> detection_converters();
 std::span<const Converter> training_converters();
 std::span<const Converter> contrib_converters();
+std::span<const Converter> contrib_attention_converters();
+std::span<const Converter> contrib_quantised_converters();
+std::span<const Converter> tree_converters();
 // Null if no table has the operator.
 const Converter* find_converter(std::string_view domain, std::string_view op);
 

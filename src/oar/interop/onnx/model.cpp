@@ -241,25 +241,59 @@ Port::Size parse_size(std::string_view message) {
   return size;
 }
 
+void parse_tensor_type(std::string_view message, Port& port) {
+  for (ProtoReader r(message); r.next();) {
+    if (r.field() == 1) port.dtype = dtype_of(r.integer());
+    if (r.field() != 2) continue;
+    port.has_shape = true;
+    for (ProtoReader sizes(r.bytes()); sizes.next();)
+      if (sizes.field() == 1) port.shape.push_back(parse_size(sizes.bytes()));
+  }
+}
+
+void parse_type(std::string_view message, Port& port, int depth);
+
+// Of a sequence or an optional.
+std::shared_ptr<const Port> parse_element(std::string_view message, int depth) {
+  Port element;
+  element.kind = Port::Other;
+  for (ProtoReader r(message); r.next();)
+    if (r.field() == 1) parse_type(r.bytes(), element, depth + 1);
+  return std::make_shared<const Port>(std::move(element));
+}
+
+void parse_type(std::string_view message, Port& port, int depth) {
+  user_check(depth <= kDeepest, ErrorKind::InvalidArgument,
+             "the type of '{}' is nested more than {} deep.", port.name, kDeepest);
+  for (ProtoReader r(message); r.next();) {
+    switch (r.field()) {
+      case 1:
+        port.kind = Port::Tensor;
+        parse_tensor_type(r.bytes(), port);
+        break;
+      case 4:
+        port.kind = Port::Sequence;
+        port.element = parse_element(r.bytes(), depth);
+        break;
+      case 9:
+        port.kind = Port::Optional;
+        port.element = parse_element(r.bytes(), depth);
+        break;
+      default:
+        break;
+    }
+  }
+}
+
 Port parse_port(std::string_view message) {
   Port port;
+  port.kind = Port::Other;  // a map, a sparse tensor
   std::string_view type;
   for (ProtoReader r(message); r.next();) {
     if (r.field() == 1) port.name = r.text();
     if (r.field() == 2) type = r.bytes();
   }
-  port.is_tensor = false;
-  for (ProtoReader kind(type); kind.next();) {
-    if (kind.field() != 1) continue;  // a sequence, a map, an optional
-    port.is_tensor = true;
-    for (ProtoReader r(kind.bytes()); r.next();) {
-      if (r.field() == 1) port.dtype = dtype_of(r.integer());
-      if (r.field() != 2) continue;
-      port.has_shape = true;
-      for (ProtoReader sizes(r.bytes()); sizes.next();)
-        if (sizes.field() == 1) port.shape.push_back(parse_size(sizes.bytes()));
-    }
-  }
+  parse_type(type, port, 0);
   return port;
 }
 

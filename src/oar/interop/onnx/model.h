@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +40,8 @@ struct Node {
 // An input or output of a graph. Its sizes may be names, or not be known at all.
 struct Port {
   std::string name;
+  enum Kind : uint8_t { Tensor, Sequence, Optional, Other } kind = Tensor;
+  std::shared_ptr<const Port> element;  // of a sequence or an optional
   DType dtype = DType::Float32;
   struct Size {
     int64_t value = -1;  // -1: open
@@ -46,7 +49,6 @@ struct Port {
   };
   std::vector<Size> shape;
   bool has_shape = false;  // else even the rank is open
-  bool is_tensor = true;
 };
 
 struct Graph {
