@@ -12,7 +12,6 @@ from typing import Any
 import oar
 from oar import _C
 from oar._C import Tensor
-from oar._lazy import np
 
 __all__ = ["GraphModel", "TorchModel", "load_caffe", "load_tensorflow", "load_tflite", "load_torch"]
 
@@ -70,13 +69,14 @@ class GraphModel:
 
     def _bound(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, list[Tensor]]:
         """The model for arguments of this structure, and the tensors in them."""
-        flat = len(inputs) == len(self.inputs) and all(isinstance(value, (Tensor, np.ndarray)) for value in inputs)
+        # Entries of lists and tuples may come one after the other, too: they are inputs such as "pair.0".
+        flat = len(inputs) == len(self.inputs) and any("." in name for name in self.inputs) and not any(map(_is_container, inputs))
         if not self._native.takes_more_than_tensors or (flat and not named):
             if named:
                 raise TypeError(f"[{self._place}] the model takes no arguments by name: pass a dict of {self.inputs}.")
             return self._native, self._tensors(self._ordered(inputs))
         if len(inputs) == 1 and isinstance(inputs[0], Mapping) and not named and set(inputs[0]) == set(self.inputs):
-            if not any(value is None or isinstance(value, (list, tuple, Mapping)) for value in inputs[0].values()):
+            if not any(map(_is_container, inputs[0].values())):
                 return self._native, self._tensors(self._ordered(inputs))
             inputs, named = (), dict(inputs[0])
         tensors: list[Tensor] = []
@@ -192,6 +192,10 @@ class TorchModel(GraphModel):
     def __init__(self, native: Any, weights: dict[str, Tensor]) -> None:
         super().__init__(native)
         self.weights = weights
+
+
+def _is_container(value: Any) -> bool:
+    return value is None or isinstance(value, (list, tuple, Mapping))
 
 
 def _form(value: Any, tensors: list[Tensor]) -> Any:

@@ -172,7 +172,7 @@ Tensor rows_before(const Call& c, Dim steps) {
   return maximum(total - product_of({steps}, DType::Int64), zeros({}, DType::Int64));
 }
 
-// The cache with the new rows after those that each batch has.
+// The cache with the new rows after those that each batch has, and zeros after these.
 Tensor cached(const Tensor& past, const Tensor& fresh, const Tensor& before, Dim size) {
   const Dim old = past.dim(2), batch = fresh.dim(0);
   if (old == Dim(0) && size == fresh.dim(2)) return fresh;
@@ -184,7 +184,10 @@ Tensor cached(const Tensor& past, const Tensor& fresh, const Tensor& before, Dim
   const Tensor place = reshape(minimum(moved, last), {batch, Dim(1), size, Dim(1)});
   Shape shape = all.shape();
   shape[2] = size;
-  return take_along_axis(all, broadcast_to(place, shape), 2, false);
+  const Tensor made = take_along_axis(all, broadcast_to(place, shape), 2, false);
+  const Tensor end = before + product_of({fresh.dim(2)}, DType::Int64);
+  const Tensor holds = reshape(less_than(at, end), {batch, Dim(1), size, Dim(1)});
+  return where(holds, made, zeros({}, made.dtype()));
 }
 
 struct Grouped {

@@ -213,7 +213,16 @@ Tensor scores_of(const Call& c, const Ensemble& e) {
   if (e.aggregate == Average) made = made * (1.0 / static_cast<double>(e.roots.size()));
   if (absent != 0)
     made = where(equal(made, full({}, absent, x.dtype())), zeros_like(made), made);
-  return e.base.empty() ? made : made + table(e.base, x.dtype());
+  if (e.base.empty()) return made;
+  const Tensor based = made + table(e.base, x.dtype());
+  if (e.targets == 1) return based;
+  Numbers reached;  // as in ONNX Runtime, a target that no leaf has a weight for stays 0
+  for (const Numbers& row : e.weights)
+    for (const double w : row) reached.push_back(std::isnan(w) ? 0 : 1);
+  const Tensor reaches = Tensor::from_vector(reached, weights.shape(), x.dtype());
+  const Tensor has = max(reshape(index_select(reaches, reshape(leaf, {-1}), 0), each.shape()),
+                         IntArgs({1}), false);
+  return based * has;
 }
 
 // ---- version 5: indices of nodes and of leaves ---------------------------------------------------
