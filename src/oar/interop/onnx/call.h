@@ -26,6 +26,7 @@ struct Item {
   // A sequence: its elements are known, one by one. An optional without an element is a sequence of none.
   std::shared_ptr<const std::vector<Item>> sequence;
   bool is_none = false;
+  int64_t number = 0;  // of an input's dtype in ONNX, if Oar holds it as another one
 
   // Tensors that an attribute or a shape could be.
   static constexpr int64_t kFew = 4096;

@@ -130,6 +130,7 @@ class Importer {
       history_of(constant->second).name = name;
       item.tensor = constant->second;
       make_known(item);
+      if (number_of(port.dtype) != port.number) item.number = port.number;
       return item;
     }
     inputs.push_back(name);
@@ -161,7 +162,9 @@ class Importer {
                                                  : open_size(sizes[i], name, i, size));
     }
     const Capture::Scope scope(capture_);
-    return capture_.input(spec);
+    Item item(capture_.input(spec));
+    if (number_of(port.dtype) != port.number) item.number = port.number;
+    return item;
   }
 
   Dim open_size(const Port::Size& size, const std::string& input, size_t axis, int64_t seen) {

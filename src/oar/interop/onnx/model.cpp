@@ -1,8 +1,10 @@
 #include "oar/interop/onnx/model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 
 #include "oar/base/error.h"
 #include "oar/base/file.h"
@@ -25,9 +27,8 @@ constexpr Number kDTypes[] = {
     {12, DType::UInt32},     {13, DType::UInt64},   {14, DType::Complex64},
     {15, DType::Complex128}, {16, DType::BFloat16}, {17, DType::Float8E4M3FN},
     {19, DType::Float8E5M2}, {21, DType::UInt4},    {22, DType::Int4},
-    {4, DType::Int32},  // uint16, which Oar does not have
+    {kUInt16, DType::Int32},  // which Oar does not have
 };
-constexpr int64_t kUInt16 = 4;
 constexpr const char* kOthers[] = {"undefined", "", "", "", "uint16", "", "", "", "string"};
 
 // The content of a TensorProto before it becomes a tensor: one of several fields has it.
@@ -204,8 +205,30 @@ Tensor uint16_of(const Stored& s, const std::string& folder) {
   return wide;
 }
 
+// A float of a sign, an exponent and some bits of a mantissa. There is no infinity, and what would be the negative zero is NaN.
+float fnuz_value(uint8_t bits, int mantissa_bits, int bias) {
+  if (bits == 0x80) return std::numeric_limits<float>::quiet_NaN();
+  const int exponent = (bits & 0x7f) >> mantissa_bits, mantissa = bits & ((1 << mantissa_bits) - 1);
+  const int whole = exponent == 0 ? mantissa : mantissa + (1 << mantissa_bits);
+  const double size = std::ldexp(whole, std::max(exponent, 1) - bias - mantissa_bits);
+  return static_cast<float>((bits & 0x80) != 0 ? -size : size);
+}
+Tensor fnuz_of(const Stored& s, const std::string& folder) {
+  Stored bytes = s;
+  bytes.type = 2;  // uint8: the same bytes
+  const Tensor bits = tensor_of(bytes, folder), wide = Tensor::empty(bits.shape(), DType::Float32);
+  const auto* from = static_cast<const uint8_t*>(bits->data);
+  const bool long_mantissa = s.type == kFloat8E4M3FNUZ;
+  std::transform(from, from + bits.numel().value(), wide.data<float>(), [&](uint8_t one) {
+    return long_mantissa ? fnuz_value(one, 3, 8) : fnuz_value(one, 2, 16);
+  });
+  return wide;
+}
+bool is_fnuz(int64_t number) { return number == kFloat8E4M3FNUZ || number == kFloat8E5M2FNUZ; }
+
 Tensor tensor_of(const Stored& s, const std::string& folder) {
   if (s.type == kUInt16) return uint16_of(s, folder);
+  if (is_fnuz(s.type)) return fnuz_of(s, folder);
   const DType dtype = dtype_of(s.type);
   Shape shape;
   for (const int64_t size : s.sizes) shape.push_back(size);
@@ -243,7 +266,10 @@ Port::Size parse_size(std::string_view message) {
 
 void parse_tensor_type(std::string_view message, Port& port) {
   for (ProtoReader r(message); r.next();) {
-    if (r.field() == 1) port.dtype = dtype_of(r.integer());
+    if (r.field() == 1) {
+      port.number = r.integer();
+      port.dtype = is_fnuz(port.number) ? DType::Float32 : dtype_of(port.number);
+    }
     if (r.field() != 2) continue;
     port.has_shape = true;
     for (ProtoReader sizes(r.bytes()); sizes.next();)

@@ -17,7 +17,6 @@ Values fused_matmul(const Call& c) {
   const double alpha = c.number("alpha", 1);
   return {alpha == 1 ? made : made * alpha};
 }
-Values exact_gelu(const Call& c) { return {gelu(c.tensor(0), false)}; }
 Values bias_gelu(const Call& c) { return {gelu(c.tensor(0) + c.tensor(1), false)}; }
 Values fast_gelu(const Call& c) {
   return {gelu(c.has(1) ? c.tensor(0) + c.tensor(1) : c.tensor(0), true)};
@@ -150,7 +149,6 @@ constexpr Converter kConverters[] = {
     {"FusedMatMulActivation", fused_matmul_activation, kDomain},
     {"FusedGemm", fused_gemm, kDomain},
     {"BiasGelu", bias_gelu, kDomain},
-    {"Gelu", exact_gelu, kDomain},
     {"BiasSoftmax", bias_softmax, kDomain},
     {"BiasAdd", bias_add, kDomain},
     {"BiasSplitGelu", bias_split_gelu, kDomain},
