@@ -2,6 +2,7 @@
 #include "graph_models.h"
 
 #include "oar/interop/caffe/import.h"
+#include "oar/interop/convert.h"
 #include "oar/interop/json_value.h"
 #include "oar/interop/load.h"
 #include "oar/interop/pytorch/import.h"
@@ -223,12 +224,45 @@ PyObject* guess_file(PyObject*, PyObject* args) {
   });
 }
 
+std::vector<int64_t> listed_sizes(PyObject* list) {
+  const Ref fast = checked(PySequence_Fast(list, "a list of sizes is expected"));
+  std::vector<int64_t> sizes;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); ++i) {
+    sizes.push_back(PyLong_AsLongLong(PySequence_Fast_GET_ITEM(fast.get(), i)));
+    if (sizes.back() == -1 && PyErr_Occurred()) throw PythonError{};
+  }
+  return sizes;
+}
+
+// convert(source, target, path of weights or "", method, {input: sizes}, opset): (calls, tensors, bytes)
+PyObject* convert_file(PyObject*, PyObject* args) {
+  const char *source, *target, *weights, *method;
+  PyObject* shapes;
+  long long opset;
+  if (!PyArg_ParseTuple(args, "ssssO!L", &source, &target, &weights, &method, &PyDict_Type,
+                        &shapes, &opset))
+    return nullptr;
+  return guarded([&] {
+    interop::ConvertOptions options{{method, weights, false}, {}, opset};
+    PyObject *name, *sizes;
+    for (Py_ssize_t at = 0; PyDict_Next(shapes, &at, &name, &sizes);) {
+      const char* text = PyUnicode_AsUTF8(name);
+      if (!text) throw PythonError{};
+      options.shapes[text] = listed_sizes(sizes);
+    }
+    const interop::Conversion done = interop::convert(source, target, options);
+    return Py_BuildValue("(nnL)", static_cast<Py_ssize_t>(done.calls),
+                         static_cast<Py_ssize_t>(done.tensors), static_cast<long long>(done.bytes));
+  });
+}
+
 PyMethodDef kGraphFunctions[] = {{"caffe_model", caffe_model, METH_VARARGS, nullptr},
                                  {"tensorflow_model", tensorflow_model, METH_VARARGS, nullptr},
                                  {"tflite_model", tflite_model, METH_VARARGS, nullptr},
                                  {"torch_model", torch_model, METH_VARARGS, nullptr},
                                  {"any_model", any_model, METH_VARARGS, nullptr},
                                  {"guess_file", guess_file, METH_VARARGS, nullptr},
+                                 {"convert", convert_file, METH_VARARGS, nullptr},
                                  {}};
 
 }  // namespace

@@ -28,7 +28,6 @@ def _arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--input-shape", type=_shape, action="append", default=[], metavar="NAME=1,3,224,224")
     parser.add_argument("--weights")
     parser.add_argument("--method", default="forward")
-    parser.add_argument("--opset", type=int, default=17)
     parser.add_argument("--tolerance", type=float, default=_TOLERANCE)
     parser.add_argument("--compare", action="store_true")
     parser.add_argument("--json", action="store_true")
@@ -54,8 +53,7 @@ def main(words: list[str] | None = None) -> int:
     """Converts, compares if that is wanted, and returns the status: 1 if a difference is too large."""
     given = _arguments(words)
     shapes = _shapes(given.input_shape, given.source, given.weights, given.method)
-    done = conversion.convert(given.source, given.target, weights=given.weights, method=given.method, input_shapes=shapes,
-                              opset_version=given.opset)
+    done = conversion.convert(given.source, given.target, weights=given.weights, method=given.method, input_shapes=shapes)
     rows: list[Difference] = []
     notes: list[str] = []
     if given.compare and done.source.use == "model" and files.guess(given.target).use == "model":

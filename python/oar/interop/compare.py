@@ -70,8 +70,8 @@ def run_elsewhere(model: GraphModel, arrays: list[Any]) -> tuple[str, list[Any]]
         return None
     with tempfile.TemporaryDirectory() as folder:
         inputs, outputs = os.path.join(folder, "inputs.npz"), os.path.join(folder, "outputs.npz")
-        np.savez(inputs, names=np.array(model.inputs), **{str(i): array for i, array in enumerate(arrays)})
-        done = subprocess.run([sys.executable, _peer.__file__, model.format, os.path.abspath(model.path), inputs, outputs], cwd=folder,
+        np.savez(inputs, **{str(i): array for i, array in enumerate(arrays)})
+        done = subprocess.run([sys.executable, _peer.__file__, model.format, os.path.abspath(model.path), inputs, outputs, *model.inputs], cwd=folder,
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
         if done.returncode == _NOT_INSTALLED:
             return f"{title} is not installed, so it is not compared with it"

@@ -1,10 +1,15 @@
 #include "oar/interop/load.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "oar/base/error.h"
+#include "oar/base/file.h"
 #include "oar/base/string_util.h"
+#include "oar/formats/oar_file.h"
 #include "oar/interop/caffe/import.h"
+#include "oar/interop/json_value.h"
 #include "oar/interop/onnx/import.h"
 #include "oar/interop/paddle/import.h"
 #include "oar/interop/pytorch/import.h"
@@ -46,22 +51,51 @@ Port port_of(const Model::Port& given) {
   return port;
 }
 
-GraphModel saved(const Model& model) {
+// The program as its file describes it: the first line of its text has the order of inputs, and names by the labels of the text.
+Program as_described(Program program, const std::string& first_line) {
+  const JsonValue line = JsonValue::parse(first_line);
+  for (const auto& [label, name] : line.at("names").object())
+    for (ProgramValue& value : program.values)
+      if (value.name == label) value.name = name.text();
+  std::vector<ValueId> inputs;
+  for (const JsonValue& feed : line.at("feed").list())
+    inputs.push_back(
+        *std::find_if(program.inputs.begin(), program.inputs.end(), [&](ValueId id) {
+          return program.values[static_cast<size_t>(id)].name == feed.text();
+        }));
+  program.inputs = std::move(inputs);
+  return program;
+}
+
+GraphModel saved(const std::string& text, const std::map<std::string, Tensor>& weights) {
+  const Model model = Model::parse(text, weights);
   std::vector<Port> inputs;
   std::vector<std::string> outputs;
   for (const Model::Port& port : model.inputs()) inputs.push_back(port_of(port));
   for (const Model::Port& port : model.outputs()) outputs.push_back(port.name);
   const auto run = [model](const std::vector<Tensor>& given) { return model.run(given); };
-  return {std::move(inputs), std::move(outputs),
-          GraphModel::Whole{run, [model] { return model.program(); }}};
+  const auto program = [model, line = text.substr(0, text.find('\n'))] {
+    return as_described(model.program(), line);
+  };
+  return {std::move(inputs), std::move(outputs), GraphModel::Whole{run, program}};
+}
+
+GraphModel saved_file(const std::string& path, const LoadOptions& options) {
+  const OarFile file = load_oar(path, options.verify);
+  const auto method = file.methods.find(options.method);
+  std::vector<std::string> names;
+  for (const auto& [name, unused] : file.methods) names.push_back(name);
+  user_check(method != file.methods.end(), ErrorKind::InvalidArgument,
+             "\"{}\" has no method '{}'; it has {}.", path, options.method, join(names, ", "));
+  return saved(method->second.program, file.tensors);
 }
 
 GraphModel loaded(FileKind kind, const std::string& path, const LoadOptions& options) {
   switch (kind) {
     case FileKind::Oar:
-      return saved(Model::load(path, options.method, options.verify));
+      return saved_file(path, options);
     case FileKind::OarProgram:
-      return saved(Model::load_files(path, weights_of(path, options, ".pdiparams")));
+      return saved(read_file(path), load_safetensors(weights_of(path, options, ".pdiparams")));
     case FileKind::PaddleLegacy:
     case FileKind::PaddlePir: {
       const std::string beside = stem_of(path) + ".pdiparams";
