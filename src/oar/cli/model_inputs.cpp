@@ -220,7 +220,7 @@ std::vector<Tensor> model_inputs(const std::vector<Port>& inputs,
   Given given;
   for (const std::string& word : options.files) {
     const auto [name, file] = split_name(word);
-    add_file(given, inputs, name, file, options);
+    interop::naming_file(file, [&] { add_file(given, inputs, name, file, options); });
   }
   std::map<std::string, Shape> shapes;
   for (const std::string& word : options.shapes) {

@@ -236,7 +236,8 @@ Conversion convert(const std::string& source, const std::string& target,
     fs::create_directories(folder, ignored);
   std::vector<std::string> written{target};
   if (from_tensors) {
-    const NamedTensors tensors = load_weights(done.source, done.kind);
+    const NamedTensors tensors =
+        naming_file(done.source, [&] { return load_weights(done.source, done.kind); });
     write_weights(target, end, tensors);
     done.tensors = tensors.size();
   } else {

@@ -148,7 +148,9 @@ struct GraphModel::Parts {
       if ((*one)->fits(given)) return *one;
     refuse_nested_capture();
     try {
-      return added(std::make_shared<const Entry>(import(given), inputs.size()), given);
+      return naming_file(path, [&] {
+        return added(std::make_shared<const Entry>(import(given), inputs.size()), given);
+      });
     } catch (const Error& error) {
       if (!steps || error.kind() != ErrorKind::Unsupported) throw;
       obstacle = error.text();

@@ -134,15 +134,9 @@ GraphModel load_model(const std::string& path, const LoadOptions& options) {
     both.weights = path;
     return load_model(weights_of(path, {}, ".prototxt"), both);
   }
-  try {
-    GraphModel model = loaded(kind, file, options);
-    model.came_from(kind, file);
-    return model;
-  } catch (const Error& error) {
-    if (error.text().find(file) != std::string::npos) throw;
-    fail(error.kind(), "\"{}\" cannot be loaded: {}{}{}", file, error.text(),
-         error.hint().empty() ? "" : "\nhint: ", error.hint());
-  }
+  GraphModel model = naming_file(file, [&] { return loaded(kind, file, options); });
+  model.came_from(kind, file);
+  return model;
 }
 
 }  // namespace oar::interop
