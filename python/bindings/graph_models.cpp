@@ -204,8 +204,8 @@ PyObject* any_model(PyObject*, PyObject* args) {
   const char *path, *method, *weights;
   if (!PyArg_ParseTuple(args, "sss", &path, &method, &weights)) return nullptr;
   return guarded([&] {
-    return wrap_graph(std::make_shared<const GraphModel>(
-        interop::load_model(path, {method, weights, false})));
+    return wrap_graph(
+        std::make_shared<const GraphModel>(interop::load_model(path, {method, weights, false})));
   });
 }
 
@@ -239,8 +239,8 @@ PyObject* convert_file(PyObject*, PyObject* args) {
   const char *source, *target, *weights, *method;
   PyObject* shapes;
   long long opset;
-  if (!PyArg_ParseTuple(args, "ssssO!L", &source, &target, &weights, &method, &PyDict_Type,
-                        &shapes, &opset))
+  if (!PyArg_ParseTuple(args, "ssssO!L", &source, &target, &weights, &method, &PyDict_Type, &shapes,
+                        &opset))
     return nullptr;
   return guarded([&] {
     interop::ConvertOptions options{{method, weights, false}, {}, opset};

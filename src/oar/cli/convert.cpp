@@ -45,8 +45,8 @@ interop::InputShapes shapes_of(const ConvertQuery& query, const interop::LoadOpt
       const std::string_view digits = trim(part);
       int64_t size = -1;
       const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
-      user_check(text.empty() || (error == std::errc() && end == digits.data() + digits.size() &&
-                                  size >= 0),
+      user_check(text.empty() ||
+                     (error == std::errc() && end == digits.data() + digits.size() && size >= 0),
                  ErrorKind::InvalidArgument,
                  "'{}' is no shape.\nhint: Write --input-shape NAME=1,3,224,224.", word);
       if (!text.empty()) sizes.push_back(size);
@@ -67,8 +67,8 @@ struct Row {
   std::string output, runs;
   interop::Difference difference;
   std::string text() const {
-    return format("{}: {}: largest {:.6g}, largest difference {:.3g}, {:.3g} of the largest", output,
-                  runs, difference.largest, difference.absolute, difference.relative);
+    return format("{}: {}: largest {:.6g}, largest difference {:.3g}, {:.3g} of the largest",
+                  output, runs, difference.largest, difference.absolute, difference.relative);
   }
   std::string json() const {
     return format(
@@ -97,8 +97,7 @@ Comparison compared(const interop::GraphModel& before, const interop::GraphModel
   for (const interop::Port& port : after.inputs())
     for (size_t i = 0; i < inputs.size(); ++i)
       if (before.inputs()[i].name == port.name) reordered.push_back(inputs[i]);
-  const std::vector<Tensor>& given =
-      reordered.size() == after.inputs().size() ? reordered : inputs;
+  const std::vector<Tensor>& given = reordered.size() == after.inputs().size() ? reordered : inputs;
   const std::vector<Tensor> first = before.run(inputs);
   made.add("before and after", before.outputs(), first, after.run(given));
   for (const auto& [model, tensors, when] :
@@ -106,8 +105,8 @@ Comparison compared(const interop::GraphModel& before, const interop::GraphModel
     const PeerRun peer = run_in_peer(*model, *tensors);
     if (!peer.note.empty()) made.notes.push_back(format("{}: {}", when, peer.note));
     if (!peer.outputs.empty())
-      made.add(format("before and {} on the file {}", peer.framework, when), before.outputs(), first,
-               peer.outputs);
+      made.add(format("before and {} on the file {}", peer.framework, when), before.outputs(),
+               first, peer.outputs);
   }
   return made;
 }

@@ -187,11 +187,9 @@ int describe_file(std::ostream& out, bool color, const FileQuery& query) {
   const std::string path = interop::model_file(query.path);
   const FileKind kind = interop::guess_kind(path);
   if (!interop::is_model(kind) && kind != FileKind::CaffeWeights)
-    return print_rows(out, color, query, kind, interop::naming_file(path, [&] {
-      return tensors_in(path, kind);
-    }));
-  const interop::GraphModel model =
-      interop::load_model(path, {query.method, query.weights, false});
+    return print_rows(out, color, query, kind,
+                      interop::naming_file(path, [&] { return tensors_in(path, kind); }));
+  const interop::GraphModel model = interop::load_model(path, {query.method, query.weights, false});
   return query.json ? print_model_json(out, model) : print_model(out, color, model);
 }
 

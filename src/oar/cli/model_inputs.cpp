@@ -29,7 +29,7 @@ std::string names_of(const std::vector<Port>& inputs) {
 }
 
 const Port& find_input(const std::vector<Port>& inputs, const std::string& name,
-                            const std::string& what) {
+                       const std::string& what) {
   if (name.empty() && inputs.size() == 1) return inputs[0];
   for (const Port& input : inputs)
     if (input.name == name) return input;
@@ -215,8 +215,7 @@ std::pair<std::string, std::string> split_name(const std::string& word) {
   return {word.substr(0, equals), word.substr(equals + 1)};
 }
 
-std::vector<Tensor> model_inputs(const std::vector<Port>& inputs,
-                                 const InputOptions& options) {
+std::vector<Tensor> model_inputs(const std::vector<Port>& inputs, const InputOptions& options) {
   Given given;
   for (const std::string& word : options.files) {
     const auto [name, file] = split_name(word);

@@ -65,8 +65,9 @@ PeerRun run_in_peer(const interop::GraphModel& model, const std::vector<Tensor>&
   if (made.framework.empty()) return made;
   const PythonCheck python = check_python();
   if (python.interpreter.empty() || python.state != PythonCheck::Works) {
-    made.note = format("{} runs in Python, which does not have the package oar, so it is not compared with it",
-                       made.framework);
+    made.note = format(
+        "{} runs in Python, which does not have the package oar, so it is not compared with it",
+        made.framework);
     return made;
   }
   const fs::path folder = fresh_folder();
@@ -83,8 +84,13 @@ PeerRun run_in_peer(const interop::GraphModel& model, const std::vector<Tensor>&
   const std::string given = folder / "inputs.npz", results = folder / "outputs.npz";
   save_npz(given, arrays);
   std::string errors;
-  std::vector<std::string> command{python.interpreter, "-c", kScript, to_string(model.kind()),
-                                   fs::absolute(model.path()).string(), given, results};
+  std::vector<std::string> command{python.interpreter,
+                                   "-c",
+                                   kScript,
+                                   to_string(model.kind()),
+                                   fs::absolute(model.path()).string(),
+                                   given,
+                                   results};
   command.insert(command.end(), names.begin(), names.end());
   const int status = run_program(command, STDERR_FILENO, errors);
   if (status == kNotInstalled) {

@@ -119,15 +119,16 @@ std::vector<int64_t> example_shape(const Port& port, const std::vector<int64_t>*
   bool fits = !given || given->size() == shape.size();
   for (size_t axis = 0; given && fits && axis < shape.size(); ++axis)
     fits = (*given)[axis] >= 0 && (shape[axis] < 0 || shape[axis] == (*given)[axis]);
-  user_check(fits, ErrorKind::InvalidArgument,
-             "the shape [{}] does not fit the input {}.\nhint: Pass a size for each axis, and those of "
-             "the file where it has them.",
-             given ? join(*given, ", ") : "", port.str());
+  user_check(
+      fits, ErrorKind::InvalidArgument,
+      "the shape [{}] does not fit the input {}.\nhint: Pass a size for each axis, and those of "
+      "the file where it has them.",
+      given ? join(*given, ", ") : "", port.str());
   std::vector<int64_t> made;
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     if (given) sizes[port.size_name(axis)] = (*given)[axis];
     const int64_t likely = axis == 0 ? kLikelyBatch : kLikelySize;
-    made.push_back(given            ? (*given)[axis]
+    made.push_back(given             ? (*given)[axis]
                    : shape[axis] < 0 ? sizes.try_emplace(port.size_name(axis), likely).first->second
                                      : shape[axis]);
   }
@@ -218,20 +219,22 @@ Conversion convert(const std::string& source, const std::string& target,
   done.target = target;
   const std::string end = fs::path(target).extension().string();
   const bool to_model = is_one_of(end, kModelEnds);
-  user_check(to_model || is_one_of(end, kWeightEnds), ErrorKind::InvalidArgument,
-             "the target \"{}\" has the ending '{}', which is no format that Oar writes.\nhint: Choose "
-             "one of .oar, {} for a model, {} for weights.",
-             target, end,
-             join(std::vector<std::string>(std::begin(kModelEnds), std::end(kModelEnds)), ", "),
-             join(std::vector<std::string>(std::begin(kWeightEnds), std::end(kWeightEnds)), ", "));
+  user_check(
+      to_model || is_one_of(end, kWeightEnds), ErrorKind::InvalidArgument,
+      "the target \"{}\" has the ending '{}', which is no format that Oar writes.\nhint: Choose "
+      "one of .oar, {} for a model, {} for weights.",
+      target, end,
+      join(std::vector<std::string>(std::begin(kModelEnds), std::end(kModelEnds)), ", "),
+      join(std::vector<std::string>(std::begin(kWeightEnds), std::end(kWeightEnds)), ", "));
   std::error_code ignored;
   user_check(!fs::equivalent(done.source, target, ignored), ErrorKind::InvalidArgument,
              "source and target are the same file, \"{}\".", target);
   const bool from_tensors = holds_tensors(done.kind);
-  user_check(!from_tensors || !to_model, ErrorKind::InvalidArgument,
-             "\"{}\" is {} and has no model, so {} cannot be written.\nhint: Choose .safetensors, .npz or "
-             ".pdparams.",
-             done.source, described(done.kind), end);
+  user_check(
+      !from_tensors || !to_model, ErrorKind::InvalidArgument,
+      "\"{}\" is {} and has no model, so {} cannot be written.\nhint: Choose .safetensors, .npz or "
+      ".pdparams.",
+      done.source, described(done.kind), end);
   if (const fs::path folder = fs::path(target).parent_path(); !folder.empty())
     fs::create_directories(folder, ignored);
   std::vector<std::string> written{target};
@@ -245,8 +248,8 @@ Conversion convert(const std::string& source, const std::string& target,
     done.kind = model.kind();
     done.source = model.path();
     const bool saved = done.kind == FileKind::Oar || done.kind == FileKind::OarProgram;
-    const Program program = model.program(
-        saved ? std::vector<Tensor>{} : example_inputs(model, options.shapes));
+    const Program program =
+        model.program(saved ? std::vector<Tensor>{} : example_inputs(model, options.shapes));
     const NamedTensors states = states_of(program);
     if (to_model)
       write_model(program, model, target, end, options.opset);

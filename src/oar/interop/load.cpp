@@ -59,10 +59,9 @@ Program as_described(Program program, const std::string& first_line) {
       if (value.name == label) value.name = name.text();
   std::vector<ValueId> inputs;
   for (const JsonValue& feed : line.at("feed").list())
-    inputs.push_back(
-        *std::find_if(program.inputs.begin(), program.inputs.end(), [&](ValueId id) {
-          return program.values[static_cast<size_t>(id)].name == feed.text();
-        }));
+    inputs.push_back(*std::find_if(program.inputs.begin(), program.inputs.end(), [&](ValueId id) {
+      return program.values[static_cast<size_t>(id)].name == feed.text();
+    }));
   program.inputs = std::move(inputs);
   return program;
 }

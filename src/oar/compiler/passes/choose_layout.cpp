@@ -145,9 +145,8 @@ class LayoutChoice {
     // The remaining axes must keep their order: channels beside a spatial axis would not.
     const auto goes = [&](int64_t axis) {
       const Ints list = turned.as_ints();
-      return std::any_of(list.begin(), list.end(), [&](int64_t a) {
-        return moved(a, rank, to_) == moved(axis, rank, to_);
-      });
+      return std::any_of(list.begin(), list.end(),
+                         [&](int64_t a) { return moved(a, rank, to_) == moved(axis, rank, to_); });
     };
     const auto last = static_cast<int64_t>(rank) - 1;
     const int64_t channel = to_ == To::Last ? 1 : last;
@@ -171,10 +170,14 @@ class LayoutChoice {
     transpose(id, view, order);
     return view;
   }
+  static const Op& transposition() {
+    static const Op& op = get_op("transpose");
+    return op;
+  }
   // What became this value by the opposite transposition.
   ValueId turned_from(ValueId id, const std::vector<int64_t>& order) const {
     for (const Instruction& call : program_.body.instructions) {
-      if (call.op != &get_op("transpose") || call.results[0] != id) continue;
+      if (call.op != &transposition() || call.results[0] != id) continue;
       const Ints perm = attribute(call, "perm").as_ints();
       bool opposite = perm.size() == order.size();
       for (size_t i = 0; opposite && i < order.size(); ++i)
@@ -190,8 +193,7 @@ class LayoutChoice {
   }
 
   void transpose(ValueId from, ValueId to, const std::vector<int64_t>& order) {
-    static const Op& op = get_op("transpose");
-    emit(NewCall(op, to)
+    emit(NewCall(transposition(), to)
              .operand("x", from)
              .attribute("perm", Value(Ints(order.data(), order.size())))
              .take());
@@ -224,10 +226,10 @@ class LayoutChoice {
   void turn_attributes(Instruction& call, size_t rank) const {
     const auto& [images, sizes, axes, weight] = layout(call);
     if (!*images) return;
-    if (has_parameter(call, "channels_last")) 
+    if (has_parameter(call, "channels_last"))
       set_attribute(call, "channels_last", Value(to_ == To::Last));
     if (has_parameter(call, "channel_axis"))
-      set_attribute(call, "channel_axis", 
+      set_attribute(call, "channel_axis",
                     Value(moved(attribute(call, "channel_axis").as_int(), rank, to_)));
     if (*sizes) {
       const Shape last = permuted(Shape(attribute(call, sizes).as_dim_list()), to_);
@@ -235,7 +237,7 @@ class LayoutChoice {
     }
     if (!*axes) return;
     const Value& before = attribute(call, axes);
-    if (before.tag == OAR_TAG_INT) 
+    if (before.tag == OAR_TAG_INT)
       return set_attribute(call, axes, Value(moved(before.as_int(), rank, to_)));
     SmallVector<int64_t, 4> after;
     for (int64_t axis : before.as_ints()) after.push_back(moved(axis, rank, to_));
@@ -245,8 +247,9 @@ class LayoutChoice {
 
   Program& program_;
   const To to_;
-  std::vector<ValueId> turned_;  // by value: itself with its channels at the other place, as it was computed
-  std::vector<ValueId> seen_;    // by value: a view of it with its channels at the other place
+  std::vector<ValueId>
+      turned_;  // by value: itself with its channels at the other place, as it was computed
+  std::vector<ValueId> seen_;  // by value: a view of it with its channels at the other place
 };
 
 }  // namespace

@@ -111,7 +111,8 @@ class Importer {
     if (port.kind == Port::Optional && given.kind != Given::None)
       return input_of(*port.element, name, given, inputs);
     Item item;
-    if (port.kind == Port::Optional || (port.kind == Port::Sequence && given.kind == Given::Sequence)) {
+    if (port.kind == Port::Optional ||
+        (port.kind == Port::Sequence && given.kind == Given::Sequence)) {
       item.is_none = port.kind == Port::Optional;
       Values items;
       for (size_t i = 0; i < given.items.size(); ++i)
@@ -120,8 +121,8 @@ class Importer {
       return item;
     }
     user_check(port.kind == Port::Tensor && given.kind == Given::Tensor, ErrorKind::InvalidArgument,
-               "the input '{}' is {}, which does not fit what is given for it.\nhint: Pass {}.", name,
-               port.kind == Port::Tensor ? "a tensor" : described(port),
+               "the input '{}' is {}, which does not fit what is given for it.\nhint: Pass {}.",
+               name, port.kind == Port::Tensor ? "a tensor" : described(port),
                port.kind == Port::Tensor     ? "a tensor"
                : port.kind == Port::Sequence ? "a list of tensors"
                                              : "models without such inputs");

@@ -35,7 +35,7 @@ struct Expected {
   NamedTensors examples;  // inputs like those of the runs to come
   NamedTensors constant;  // inputs that decide on shapes: constants of the program
   std::map<std::string, Given> structures;  // of inputs that are more than a tensor
-  bool fixed_sizes = false;  // open sizes become those of the examples
+  bool fixed_sizes = false;                 // open sizes become those of the examples
 };
 
 // Sizes that the file leaves open stay open; a name that it gives to several is one size. `folder` holds external data.

@@ -14,7 +14,7 @@
 namespace oar::onnx {
 namespace {
 
-constexpr int kDeepest = 64;  // graphs inside graphs
+constexpr int kDeepest = 64;                                  // graphs inside graphs
 constexpr int64_t kNewestFormat = 14, kNewestOperators = 28;  // of ONNX 1.23
 
 struct Number {
@@ -535,10 +535,11 @@ ModelFile parse_model(std::string_view file, const std::string& folder) {
   user_check(has_graph, ErrorKind::InvalidArgument, "the file is no ONNX model: it has no graph.");
   const auto operators = model.opsets.find("");
   const int64_t opset = operators == model.opsets.end() ? 0 : operators->second;
-  user_check(model.ir_version <= kNewestFormat && opset <= kNewestOperators, ErrorKind::Unsupported,
-             "the model has version {} of ONNX's format and version {} of its operators; this Oar reads "
-             "those up to {} and {}.\nhint: Export it for an older version of the operators.",
-             model.ir_version, opset, kNewestFormat, kNewestOperators);
+  user_check(
+      model.ir_version <= kNewestFormat && opset <= kNewestOperators, ErrorKind::Unsupported,
+      "the model has version {} of ONNX's format and version {} of its operators; this Oar reads "
+      "those up to {} and {}.\nhint: Export it for an older version of the operators.",
+      model.ir_version, opset, kNewestFormat, kNewestOperators);
   return model;
 }
 

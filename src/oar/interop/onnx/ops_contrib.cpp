@@ -12,8 +12,8 @@ Tensor with_batch_first(const Tensor& x, bool moves) {
 }
 Values fused_matmul(const Call& c) {
   const Tensor made = matmul(with_batch_first(c.tensor(0), c.flag("transBatchA")),
-                             with_batch_first(c.tensor(1), c.flag("transBatchB")),
-                             c.flag("transA"), c.flag("transB"));
+                             with_batch_first(c.tensor(1), c.flag("transBatchB")), c.flag("transA"),
+                             c.flag("transB"));
   const double alpha = c.number("alpha", 1);
   return {alpha == 1 ? made : made * alpha};
 }

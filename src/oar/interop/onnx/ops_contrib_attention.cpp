@@ -104,8 +104,7 @@ Three three_of(const Call& c, int64_t heads) {
   Tensor bias[3];
   if (c.has(3)) {
     const int64_t size = c.tensor(0).dim(2).value(), all = c.tensor(3).dim(0).value();
-    const std::vector<Tensor> parts =
-        split_sections(c.tensor(3), {size, size, all - 2 * size}, 0);
+    const std::vector<Tensor> parts = split_sections(c.tensor(3), {size, size, all - 2 * size}, 0);
     std::copy(parts.begin(), parts.end(), bias);
   }
   const auto split = [&](const Tensor& x, const Tensor& more) {
@@ -226,9 +225,9 @@ Values grouped_query(const Call& c) {
     g.key = rms_norm(g.key, Shape{g.key.dim(3)}, c.tensor(15), epsilon);
   }
   if (c.flag("do_rotary")) {
-    const Tensor places =
-        c.has(9) ? cast(c.tensor(9), DType::Int64)
-                 : before + reshape(cast(counted(steps), DType::Int64), {1, steps});
+    const Tensor places = c.has(9)
+                              ? cast(c.tensor(9), DType::Int64)
+                              : before + reshape(cast(counted(steps), DType::Int64), {1, steps});
     const auto of = [&](size_t i) {
       return reshape(index_select(c.tensor(i), reshape(places, {-1}), 0),
                      {places.dim(0), steps, c.tensor(i).dim(1)});
@@ -264,10 +263,8 @@ Values grouped_query(const Call& c) {
 
 constexpr std::string_view kDomain = "com.microsoft";
 constexpr Converter kConverters[] = {
-    {"Attention", packed_attention, kDomain},
-    {"QAttention", quantised_attention, kDomain},
-    {"MultiHeadAttention", multi_head, kDomain},
-    {"GroupQueryAttention", grouped_query, kDomain},
+    {"Attention", packed_attention, kDomain},    {"QAttention", quantised_attention, kDomain},
+    {"MultiHeadAttention", multi_head, kDomain}, {"GroupQueryAttention", grouped_query, kDomain},
     {"RotaryEmbedding", rotary, kDomain},
 };
 

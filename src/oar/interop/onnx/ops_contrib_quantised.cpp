@@ -120,24 +120,24 @@ Values quantised_gemm(const Call& c) {
   };
   const double alpha = c.number("alpha", 1);
   // A scale for each column of B, which may come transposed.
-  const Tensor b = c.flag("transB") && c.tensor(4).rank() == 1 && c.tensor(4).numel() != Dim(1)
-                       ? transpose(real(c.tensor(3), unsqueeze(c.tensor(4), {1}),
-                                        c.has(5) && c.tensor(5).rank() == 1
-                                            ? unsqueeze(c.tensor(5), {1})
-                                            : c.maybe(5)),
-                                   {1, 0})
-                       : side(3, "transB");
+  const Tensor b =
+      c.flag("transB") && c.tensor(4).rank() == 1 && c.tensor(4).numel() != Dim(1)
+          ? transpose(real(c.tensor(3), unsqueeze(c.tensor(4), {1}),
+                           c.has(5) && c.tensor(5).rank() == 1 ? unsqueeze(c.tensor(5), {1})
+                                                               : c.maybe(5)),
+                      {1, 0})
+          : side(3, "transB");
   Tensor made = matmul(side(0, "transA"), b) * alpha;
   if (c.has(6))
     made = made + cast(c.tensor(6), DType::Float32) * (c.tensor(1) * c.tensor(4)) * alpha;
   if (!c.has(7)) return {made};
-  return {small(made, c.tensor(7), c.maybe(8),
-                c.has(8) ? c.tensor(8).dtype() : c.tensor(0).dtype())};
+  return {
+      small(made, c.tensor(7), c.maybe(8), c.has(8) ? c.tensor(8).dtype() : c.tensor(0).dtype())};
 }
 
 // Two numbers in each byte, each a place in a table of sixteen; the first one is in the upper half. A scale for each block.
 Values product_of_table(const Call& c) {
-  constexpr double kFp4[] = {0,  0.0052083333, 2.0 / 3,  1,  1.0 / 3,  0.5,  1.0 / 6,  0.25,
+  constexpr double kFp4[] = {0,    0.0052083333,  2.0 / 3,  1,  1.0 / 3,  0.5,  1.0 / 6,  0.25,
                              -0.0, -0.0052083333, -2.0 / 3, -1, -1.0 / 3, -0.5, -1.0 / 6, -0.25};
   constexpr double kNf4[] = {-1.0,
                              -0.6961928009986877,
@@ -180,7 +180,8 @@ Values product_of_table(const Call& c) {
 // Rows of a table whose numbers have a scale for each block along an axis. Only the rows that are looked up become real.
 Values rows_of_blocks(const Call& c) {
   const Tensor& data = c.tensor(0);
-  const int64_t rank = data.rank(), bits = c.integer("bits", 4), block = c.integer("block_size", 128);
+  const int64_t rank = data.rank(), bits = c.integer("bits", 4),
+                block = c.integer("block_size", 128);
   const auto counted_axis = [&](const char* name, int64_t otherwise) {
     const int64_t axis = c.integer(name, otherwise);
     return axis < 0 ? axis + rank : axis;
@@ -207,7 +208,10 @@ Values rows_of_blocks(const Call& c) {
     return slice(repeat_interleave(t, block, -1), {-1}, {0}, {length});
   };
   const bool is_signed = data.dtype() == DType::Int4;
-  Tensor point = full({}, bytes && bits == 8 ? 128.0 : is_signed || !bytes ? 0.0 : 8.0,
+  Tensor point = full({},
+                      bytes && bits == 8    ? 128.0
+                      : is_signed || !bytes ? 0.0
+                                            : 8.0,
                       DType::Float32);
   if (c.has(3)) point = spread(slice(unpacked(rows(c.tensor(3))), {-1}, {0}, {blocks}));
   Tensor made = cast((picked - point) * spread(cast(scales, DType::Float32)), scales.dtype());

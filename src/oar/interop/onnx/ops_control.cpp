@@ -156,7 +156,8 @@ Values scan_of_batch(const Call& c) {
   Values inputs;
   for (size_t i = 1; i < c.count(); ++i) inputs.push_back(c.item(i));
   const int64_t batch = c.tensor(1).dim(0).value();
-  if (batch <= 0 || batch > kMostUnrolled) c.refuse("its batch is empty, or has more than 256 sequences");
+  if (batch <= 0 || batch > kMostUnrolled)
+    c.refuse("its batch is empty, or has more than 256 sequences");
   std::vector<Values> results;
   for (int64_t i = 0; i < batch; ++i) {
     Values one;

@@ -15,7 +15,7 @@ namespace {
 using List = std::vector<int64_t>;
 using Numbers = std::vector<double>;
 
-enum Mode : int64_t { AtMost, Below, AtLeast, Above, Equal, NotEqual, Member };
+enum Mode : int64_t { UpTo, Below, From, Above, Equal, NotEqual, Member };
 constexpr const char* kModes[] = {"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE",
                                   "BRANCH_GT",  "BRANCH_EQ", "BRANCH_NEQ"};
 enum Aggregate : int64_t { Average, Sum, Least, Most };
@@ -42,8 +42,8 @@ Numbers numbers_of(const Call& c, const std::string& name) {
 struct Ensemble {
   List feature, yes, no, mode, misses_yes, roots;
   Numbers split;
-  std::vector<Numbers> members;   // of the node, for those that ask for membership
-  std::vector<Numbers> weights;   // of each node, by target; NaN: none
+  std::vector<Numbers> members;  // of the node, for those that ask for membership
+  std::vector<Numbers> weights;  // of each node, by target; NaN: none
   int64_t targets = 1;
   Aggregate aggregate = Sum;
   Transform transform = None;
@@ -54,7 +54,7 @@ struct Ensemble {
     feature.push_back(0);
     yes.push_back(own);
     no.push_back(own);
-    mode.push_back(AtMost);
+    mode.push_back(UpTo);
     misses_yes.push_back(0);
     split.push_back(0);
     members.emplace_back();
@@ -99,7 +99,8 @@ class Evaluation {
  public:
   Evaluation(const Call& c, const Ensemble& e, const Tensor& x) : e_(e), x_(x) {
     for (const int64_t mode : e.mode) used_[static_cast<size_t>(mode)] = true;
-    has_misses_ = std::any_of(e.misses_yes.begin(), e.misses_yes.end(), [](int64_t m) { return m; });
+    has_misses_ =
+        std::any_of(e.misses_yes.begin(), e.misses_yes.end(), [](int64_t m) { return m; });
     depth_ = e.depth(c);
   }
 
@@ -108,8 +109,8 @@ class Evaluation {
     const Tensor feature = table(e_.feature, DType::Int64), yes = table(e_.yes, DType::Int64),
                  no = table(e_.no, DType::Int64);
     const auto trees = static_cast<int64_t>(e_.roots.size());
-    Tensor node = broadcast_to(reshape(table(e_.roots, DType::Int64), {1, trees}),
-                               {x_.dim(0), Dim(trees)});
+    Tensor node =
+        broadcast_to(reshape(table(e_.roots, DType::Int64), {1, trees}), {x_.dim(0), Dim(trees)});
     for (int64_t level = 0; level < depth_; ++level) {
       const Tensor value = take_along_axis(x_, looked_up(feature, node), 1, false);
       node = where(goes_yes(node, value), looked_up(yes, node), looked_up(no, node));
@@ -122,7 +123,7 @@ class Evaluation {
     const Tensor split = looked_up(table(e_.split, x_.dtype()), node);
     const Tensor mode = looked_up(table(e_.mode, DType::Int64), node);
     Tensor made;
-    for (int64_t m = AtMost; m <= Member; ++m) {
+    for (int64_t m = UpTo; m <= Member; ++m) {
       if (!used_[static_cast<size_t>(m)]) continue;
       const Tensor holds = m == Member ? is_member(node, value) : compared(m, value, split);
       made = made.defined() ? where(equal(mode, full({}, m, DType::Int64)), holds, made) : holds;
@@ -133,11 +134,11 @@ class Evaluation {
   }
   static Tensor compared(int64_t mode, const Tensor& a, const Tensor& b) {
     switch (mode) {
-      case AtMost:
+      case UpTo:
         return less_equal(a, b);
       case Below:
         return less_than(a, b);
-      case AtLeast:
+      case From:
         return greater_equal(a, b);
       case Above:
         return greater_than(a, b);
@@ -181,8 +182,8 @@ Tensor transformed(const Tensor& x, Transform transform) {
     case Logistic:
       return sigmoid(x);
     case SoftmaxZero: {  // zeros stay zeros
-      const Tensor e = where(equal(x, zeros_like(x)), zeros_like(x),
-                             exp(x - max(x, IntArgs({-1}), true)));
+      const Tensor e =
+          where(equal(x, zeros_like(x)), zeros_like(x), exp(x - max(x, IntArgs({-1}), true)));
       return e / sum(e, IntArgs({-1}), x.dtype(), true);
     }
     case Probit:
@@ -203,16 +204,15 @@ Tensor scores_of(const Call& c, const Ensemble& e) {
   Numbers all;
   for (const Numbers& row : e.weights)
     for (const double w : row) all.push_back(std::isnan(w) ? absent : w);
-  const Tensor weights = Tensor::from_vector(
-      all, Shape{static_cast<int64_t>(e.weights.size()), e.targets}, x.dtype());
+  const Tensor weights =
+      Tensor::from_vector(all, Shape{static_cast<int64_t>(e.weights.size()), e.targets}, x.dtype());
   const Tensor each = reshape(index_select(weights, reshape(leaf, {-1}), 0),
                               {leaf.dim(0), leaf.dim(1), Dim(e.targets)});
   Tensor made = e.aggregate == Least  ? min(each, IntArgs({1}), false)
                 : e.aggregate == Most ? max(each, IntArgs({1}), false)
                                       : sum(each, IntArgs({1}), x.dtype(), false);
   if (e.aggregate == Average) made = made * (1.0 / static_cast<double>(e.roots.size()));
-  if (absent != 0)
-    made = where(equal(made, full({}, absent, x.dtype())), zeros_like(made), made);
+  if (absent != 0) made = where(equal(made, full({}, absent, x.dtype())), zeros_like(made), made);
   if (e.base.empty()) return made;
   const Tensor based = made + table(e.base, x.dtype());
   if (e.targets == 1) return based;
@@ -243,11 +243,13 @@ Ensemble ensemble_of(const Call& c) {
   const Numbers modes = numbers_of(c, "nodes_modes"), splits = numbers_of(c, "nodes_splits");
   const List features = c.list("nodes_featureids"), yes = c.list("nodes_truenodeids"),
              no = c.list("nodes_falsenodeids"), yes_leaf = c.list("nodes_trueleafs"),
-             no_leaf = c.list("nodes_falseleafs"), misses = c.list("nodes_missing_value_tracks_true"),
+             no_leaf = c.list("nodes_falseleafs"),
+             misses = c.list("nodes_missing_value_tracks_true"),
              leaf_targets = c.list("leaf_targetids");
   const Numbers leaf_weights = numbers_of(c, "leaf_weights");
   const size_t nodes = features.size();
-  for (const size_t size : {modes.size(), splits.size(), yes.size(), no.size(), yes_leaf.size(), no_leaf.size()})
+  for (const size_t size :
+       {modes.size(), splits.size(), yes.size(), no.size(), yes_leaf.size(), no_leaf.size()})
     if (size != nodes) c.refuse("its nodes are not described completely");
   if (e.targets <= 0 || leaf_weights.size() != leaf_targets.size())
     c.refuse("its leaves are not described completely");
@@ -260,7 +262,7 @@ Ensemble ensemble_of(const Call& c) {
   for (size_t i = 0; i < nodes; ++i) {
     e.feature[i] = features[i];
     e.mode[i] = static_cast<int64_t>(modes[i]);
-    if (e.mode[i] < AtMost || e.mode[i] > Member) c.refuse("its modes are unknown");
+    if (e.mode[i] < UpTo || e.mode[i] > Member) c.refuse("its modes are unknown");
     e.split[i] = splits[i];
     e.yes[i] = place(yes[i], yes_leaf[i] != 0);
     e.no[i] = place(no[i], no_leaf[i] != 0);
@@ -329,7 +331,8 @@ Ensemble named_ensemble(const Call& c, const char* of, int64_t targets) {
     e.add_weight(place(leaf_trees[i], leaf_nodes[i]), leaf_ids[i], leaf_weights[i]);
   }
   if (e.roots.empty()) c.refuse("it has no trees");
-  e.aggregate = static_cast<Aggregate>(place_of(c, kAggregates, c.text("aggregate_function", "SUM")));
+  e.aggregate =
+      static_cast<Aggregate>(place_of(c, kAggregates, c.text("aggregate_function", "SUM")));
   e.transform = static_cast<Transform>(place_of(c, kTransforms, c.text("post_transform", "NONE")));
   e.base = numbers_of(c, "base_values");
   return e;

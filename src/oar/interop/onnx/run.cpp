@@ -114,8 +114,8 @@ class Structure {
       return made;
     }
     user_check(port.kind == Port::Tensor && value.is_object() && value.find("tensor"),
-               ErrorKind::InvalidArgument, "the input '{}' is {} in the file.\nhint: Pass {}.", name,
-               port.kind == Port::Sequence ? "a sequence" : "a tensor",
+               ErrorKind::InvalidArgument, "the input '{}' is {} in the file.\nhint: Pass {}.",
+               name, port.kind == Port::Sequence ? "a sequence" : "a tensor",
                port.kind == Port::Sequence ? "a list of tensors" : "a tensor");
     inputs.push_back(described(port, name));
     return {};
@@ -135,8 +135,8 @@ Structure structure_of(const Graph& graph, const JsonValue& arguments) {
     ++taken;
   }
   const size_t all = places.size() + named.object().size();
-  user_check(all == taken, ErrorKind::InvalidArgument,
-             "the model takes {} inputs and is given {}.", taken, all);
+  user_check(all == taken, ErrorKind::InvalidArgument, "the model takes {} inputs and is given {}.",
+             taken, all);
   return made;
 }
 

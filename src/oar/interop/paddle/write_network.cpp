@@ -248,10 +248,10 @@ void interpolate(const Written& c, std::string_view mode, bool align_corners, in
   const size_t first = last ? 1 : 2;
   bool exact = !open;
   for (size_t i = 0; exact && i < scale.size(); ++i)
-    exact = c.type("x").shape[first + i].is_known() &&
-            static_cast<double>(c.type("x").shape[first + i].value()) *
-                    static_cast<double>(scale[i]) ==
-                static_cast<double>(sizes[i].value());
+    exact =
+        c.type("x").shape[first + i].is_known() &&
+        static_cast<double>(c.type("x").shape[first + i].value()) * static_cast<double>(scale[i]) ==
+            static_cast<double>(sizes[i].value());
   if (exact) scale.clear();
   FileId computed = 0;
   List out{-1, -1, -1};  // depth, height, width
