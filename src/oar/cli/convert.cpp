@@ -1,10 +1,10 @@
 // `oar convert`. Files of Oar's own format are written by the Python package; all others here.
 #include "oar/interop/convert.h"
 
+#include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <filesystem>
 #include <ostream>
+#include <tuple>
 
 #include "oar/base/error.h"
 #include "oar/base/string_util.h"

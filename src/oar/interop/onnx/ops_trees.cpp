@@ -214,7 +214,7 @@ Tensor scores_of(const Call& c, const Ensemble& e) {
   if (e.aggregate == Average) made = made * (1.0 / static_cast<double>(e.roots.size()));
   if (absent != 0) made = where(equal(made, full({}, absent, x.dtype())), zeros_like(made), made);
   if (e.base.empty()) return made;
-  const Tensor based = made + table(e.base, x.dtype());
+  Tensor based = made + table(e.base, x.dtype());
   if (e.targets == 1) return based;
   Numbers reached;  // as in ONNX Runtime, a target that no leaf has a weight for stays 0
   for (const Numbers& row : e.weights)
