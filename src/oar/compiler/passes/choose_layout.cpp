@@ -4,6 +4,7 @@
 //
 // Files of other frameworks have them first: the same rules, the other way round, bring them back.
 #include <algorithm>
+#include <map>
 #include <string_view>
 
 #include "oar/base/string_util.h"
@@ -77,6 +78,8 @@ class LayoutChoice {
     program_.body.instructions.clear();
     bool changed = false;
     for (Instruction& call : before) {
+      follow_aliases(call);
+      if (is_turned_by(call)) continue;
       const bool turns = starts(call) || follows(call);
       changed |= turns;
       if (turns)
@@ -84,10 +87,40 @@ class LayoutChoice {
       else
         emit(std::move(call));
     }
+    for (ValueId& output : program_.outputs) output = alias_of(output);
+    for (State& state : program_.states)
+      if (state.written != kNoValue) state.written = alias_of(state.written);
     return changed;
   }
 
  private:
+  // A transposition whose result was computed as it is becomes that value.
+  bool is_turned_by(const Instruction& call) {
+    if (to_ != To::First || call.op != &transposition() || !is_turned(operand(call, "x")))
+      return false;
+    const ValueId from = operand(call, "x");
+    const Ints perm = attribute(call, "perm").as_ints();
+    const std::vector<int64_t> order = order_of(rank_of(from), to_);
+    if (!std::equal(perm.begin(), perm.end(), order.begin(), order.end())) return false;
+    aliases_[call.results[0]] = turned_[static_cast<size_t>(from)];
+    return true;
+  }
+  ValueId alias_of(ValueId id) const {
+    const auto found = aliases_.find(id);
+    return found == aliases_.end() ? id : found->second;
+  }
+  void follow_aliases(Instruction& call) const {
+    if (aliases_.empty()) return;
+    for (Operand& operand : call.operands)
+      for (ValueId& id : operand.ids) id = alias_of(id);
+  }
+  ValueId add_value(const ValueType& type) {
+    const ValueId made = program_.add_value(type);
+    turned_.resize(program_.values.size(), kNoValue);
+    seen_.resize(program_.values.size(), kNoValue);
+    return made;
+  }
+
   void emit(Instruction call) { program_.body.instructions.push_back(std::move(call)); }
   size_t rank_of(ValueId id) const { return program_.type_of(id).shape.size(); }
   bool is_image(ValueId id) const {
@@ -162,13 +195,13 @@ class LayoutChoice {
   // The value with its channels at the other place: as it was computed, or a view.
   ValueId as_turned(ValueId id) {
     if (is_turned(id)) return turned_[static_cast<size_t>(id)];
-    ValueId& view = seen_[static_cast<size_t>(id)];
-    if (view != kNoValue) return view;
+    if (const ValueId view = seen_[static_cast<size_t>(id)]; view != kNoValue) return view;
     const std::vector<int64_t> order = order_of(rank_of(id), to_);
-    if (const ValueId source = turned_from(id, order); source != kNoValue) return view = source;
-    view = program_.add_value(turned(program_.type_of(id)));
-    transpose(id, view, order);
-    return view;
+    if (const ValueId source = turned_from(id, order); source != kNoValue)
+      return seen_[static_cast<size_t>(id)] = source;
+    const ValueId made = add_value(turned(program_.type_of(id)));
+    transpose(id, made, order);
+    return seen_[static_cast<size_t>(id)] = made;
   }
   static const Op& transposition() {
     static const Op& op = get_op("transpose");
@@ -212,7 +245,7 @@ class LayoutChoice {
     std::vector<std::pair<ValueId, ValueId>> made;
     for (ValueId& result : call.results) {
       if (!is_image(result) || !is_image_result(call, result)) continue;
-      const ValueId last = program_.add_value(turned(program_.type_of(result)));
+      const ValueId last = add_value(turned(program_.type_of(result)));
       made.emplace_back(result, last);
       result = last;
     }
@@ -249,6 +282,7 @@ class LayoutChoice {
   const To to_;
   std::vector<ValueId>
       turned_;  // by value: itself with its channels at the other place, as it was computed
+  std::map<ValueId, ValueId> aliases_;  // results of transpositions, by what they are
   std::vector<ValueId> seen_;  // by value: a view of it with its channels at the other place
 };
 

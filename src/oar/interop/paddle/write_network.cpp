@@ -244,15 +244,6 @@ void interpolate(const Written& c, std::string_view mode, bool align_corners, in
   if (c.given("scale"))
     for (const double s : c.value("scale").as_doubles()) scale.push_back(static_cast<float>(s));
   const bool open = std::any_of(sizes.begin(), sizes.end(), [](Dim d) { return d.is_symbolic(); });
-  // Known sizes say it all where they are the scaled ones; with a scale, oneDNN in Paddle 3.3 refuses the op.
-  const size_t first = last ? 1 : 2;
-  bool exact = !open;
-  for (size_t i = 0; exact && i < scale.size(); ++i)
-    exact =
-        c.type("x").shape[first + i].is_known() &&
-        static_cast<double>(c.type("x").shape[first + i].value()) * static_cast<double>(scale[i]) ==
-            static_cast<double>(sizes[i].value());
-  if (exact) scale.clear();
   FileId computed = 0;
   List out{-1, -1, -1};  // depth, height, width
   if (open && scale.empty()) {
