@@ -75,12 +75,13 @@ class GraphModel:
             if named:
                 raise TypeError(f"[{self._place}] the model takes no arguments by name: pass a dict of {self.inputs}.")
             return self._native, self._tensors(self._ordered(inputs))
+        tensors: list[Tensor] = []
         if len(inputs) == 1 and isinstance(inputs[0], Mapping) and not named and set(inputs[0]) == set(self.inputs):
             if not any(map(_is_container, inputs[0].values())):
                 return self._native, self._tensors(self._ordered(inputs))
-            inputs, named = (), dict(inputs[0])
-        tensors: list[Tensor] = []
-        arguments = {"args": [_form(value, tensors) for value in inputs], "kwargs": {name: _form(value, tensors) for name, value in named.items()}}
+            arguments: dict[str, Any] = {"args": [], "kwargs": _forms(inputs[0], tensors)}
+        else:
+            arguments = {"args": [_form(value, tensors) for value in inputs], "kwargs": _forms(named, tensors)}
         return self._native.arranged(json.dumps(arguments)), tensors
 
     @staticmethod
@@ -196,6 +197,10 @@ class TorchModel(GraphModel):
 
 def _is_container(value: Any) -> bool:
     return value is None or isinstance(value, (list, tuple, Mapping))
+
+
+def _forms(named: Mapping[str, Any], tensors: list[Tensor]) -> dict[str, Any]:
+    return {name: _form(value, tensors) for name, value in named.items()}
 
 
 def _form(value: Any, tensors: list[Tensor]) -> Any:
