@@ -189,7 +189,6 @@ void init_paddle_models(PyObject* module);
 void init_drawing(PyObject* module);
 void init_onnx_models(PyObject* module);
 void init_graph_models(PyObject* module);
-void init_any_models(PyObject* module);
 void init_gguf(PyObject* module);
 void init_ocr(PyObject* module);
 void init_sparse(PyObject* module);

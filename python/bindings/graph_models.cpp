@@ -1,7 +1,10 @@
-// Models of other frameworks, and those of Caffe, TensorFlow, TFLite and PyTorch.
+// Models that run, and those of Caffe, TensorFlow, TFLite and PyTorch.
 #include "graph_models.h"
 
 #include "oar/interop/caffe/import.h"
+#include "oar/interop/convert.h"
+#include "oar/interop/json_value.h"
+#include "oar/interop/load.h"
 #include "oar/interop/pytorch/import.h"
 #include "oar/interop/tensorflow/import.h"
 #include "oar/interop/tflite/import.h"
@@ -33,14 +36,16 @@ PyObject* dtype_name(const interop::Port& port) {
 PyObject* sizes(const interop::Port& port) {
   if (!port.shape) return Py_NewRef(Py_None);
   Ref made = checked(PyList_New(0));
-  for (const int64_t size : *port.shape) {
-    const Ref entry = checked(PyLong_FromLongLong(size));
+  for (size_t axis = 0; axis < port.shape->size(); ++axis) {
+    const int64_t size = (*port.shape)[axis];
+    const Ref entry =
+        checked(size < 0 ? file_text(port.size_name(axis)) : PyLong_FromLongLong(size));
     check(PyList_Append(made.get(), entry.get()));
   }
   return made.release();
 }
 
-// (name, dtype, shape) for each input; None for what the file leaves open
+// (name, dtype, shape) for each input. An open size is text; None stands for what the file does not say.
 PyObject* inputs(PyObject* self, void*) {
   return guarded([&] {
     Ref made = checked(PyList_New(0));
@@ -59,16 +64,51 @@ PyObject* outputs(PyObject* self, void*) {
   return guarded([&] { return list_of(graph_of(self).outputs()); });
 }
 
+// Tensors as the arrangement says, in lists.
+PyObject* arranged_in(const JsonValue& value, const std::vector<Tensor>& tensors, size_t& next) {
+  if (value.is_object()) return wrap(tensors.at(next++));
+  if (!value.is_list()) return Py_NewRef(Py_None);
+  Ref made = checked(PyList_New(0));
+  for (const JsonValue& item : value.list()) {
+    const Ref entry = checked(arranged_in(item, tensors, next));
+    check(PyList_Append(made.get(), entry.get()));
+  }
+  return made.release();
+}
+
 PyObject* run(PyObject* self, PyObject* list) {
   return guarded([&] {
     const std::vector<Tensor> given = listed_tensors(list);
-    std::vector<Tensor> results;
+    interop::Results results;
     {
       const GilRelease release;
-      results = graph_of(self).run(given);
+      results = graph_of(self).run_arranged(given);
     }
-    return list_of(results);
+    if (results.arrangement.empty()) return list_of(results.tensors);
+    size_t next = 0;
+    return arranged_in(JsonValue::parse(results.arrangement), results.tensors, next);
   });
+}
+
+// arranged(arguments): the model for arguments of this structure, as JSON; its inputs are their tensors
+PyObject* arranged(PyObject* self, PyObject* text) {
+  return guarded([&] {
+    Py_ssize_t size;
+    const char* arguments = PyUnicode_AsUTF8AndSize(text, &size);
+    if (!arguments) throw PythonError{};
+    return wrap_graph(std::make_shared<const GraphModel>(
+        graph_of(self).arranged({arguments, static_cast<size_t>(size)})));
+  });
+}
+
+PyObject* takes_more(PyObject* self, void*) {
+  return PyBool_FromLong(graph_of(self).takes_more_than_tensors());
+}
+PyObject* kind(PyObject* self, void*) {
+  return PyUnicode_FromString(interop::to_string(graph_of(self).kind()));
+}
+PyObject* path(PyObject* self, void*) {
+  return PyUnicode_DecodeFSDefault(graph_of(self).path().c_str());
 }
 
 PyObject* program(PyObject* self, PyObject* list) {
@@ -77,9 +117,13 @@ PyObject* program(PyObject* self, PyObject* list) {
 
 PyMethodDef kGraphMethods[] = {{"run", run, METH_O, "Runs it on a list of tensors."},
                                {"program", program, METH_O, "The program for inputs like these."},
+                               {"arranged", arranged, METH_O, "The model for other arguments."},
                                {}};
 PyGetSetDef kGraphGetters[] = {{"inputs", inputs, nullptr, nullptr, nullptr},
                                {"outputs", outputs, nullptr, nullptr, nullptr},
+                               {"takes_more_than_tensors", takes_more, nullptr, nullptr, nullptr},
+                               {"kind", kind, nullptr, nullptr, nullptr},
+                               {"path", path, nullptr, nullptr, nullptr},
                                {}};
 PyType_Slot kGraphSlots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
                              {Py_tp_methods, kGraphMethods},
@@ -137,35 +181,7 @@ PyObject* tensorflow_model(PyObject*, PyObject* args) {
   });
 }
 
-// A model of TorchScript takes any arguments: a graph for each structure of them, as JSON.
-using Forms = std::function<GraphModel(std::string_view)>;
-constexpr char kFormsName[] = "oar.interop.forms";
-
-void free_forms(PyObject* capsule) {
-  delete static_cast<Forms*>(PyCapsule_GetPointer(capsule, kFormsName));
-}
-PyObject* wrap_forms(Forms forms) {
-  auto kept = std::make_unique<Forms>(std::move(forms));
-  PyObject* made = PyCapsule_New(kept.get(), kFormsName, free_forms);
-  Forms* const owned = kept.release();
-  if (!made) delete owned;
-  return made;
-}
-
-// torch_form(forms, arguments) -> model
-PyObject* torch_form(PyObject*, PyObject* args) {
-  PyObject* capsule;
-  const char* text;
-  Py_ssize_t size;
-  if (!PyArg_ParseTuple(args, "Os#", &capsule, &text, &size)) return nullptr;
-  return guarded([&] {
-    const auto* forms = static_cast<const Forms*>(PyCapsule_GetPointer(capsule, kFormsName));
-    if (!forms) throw PythonError{};
-    return wrap_graph(std::make_shared<const GraphModel>((*forms)(viewed(text, size))));
-  });
-}
-
-// torch_model(bytes) -> (model, weights by name, its forms for other arguments or None)
+// torch_model(bytes) -> (model, weights by name)
 PyObject* torch_model(PyObject*, PyObject* args) {
   const char* bytes;
   Py_ssize_t size;
@@ -179,9 +195,64 @@ PyObject* torch_model(PyObject*, PyObject* args) {
     }
     const Ref graph =
         checked(wrap_graph(std::make_shared<const GraphModel>(std::move(model.graph))));
-    const Ref forms =
-        model.arranged ? checked(wrap_forms(std::move(model.arranged))) : Ref(Py_NewRef(Py_None));
-    return PyTuple_Pack(3, graph.get(), weights.get(), forms.get());
+    return PyTuple_Pack(2, graph.get(), weights.get());
+  });
+}
+
+// any_model(path, method, path of weights or "")
+PyObject* any_model(PyObject*, PyObject* args) {
+  const char *path, *method, *weights;
+  if (!PyArg_ParseTuple(args, "sss", &path, &method, &weights)) return nullptr;
+  return guarded([&] {
+    return wrap_graph(
+        std::make_shared<const GraphModel>(interop::load_model(path, {method, weights, false})));
+  });
+}
+
+// guess_file(path): (kind, "model", "tensors" or "other", the path that is meant)
+PyObject* guess_file(PyObject*, PyObject* args) {
+  const char* path;
+  if (!PyArg_ParseTuple(args, "s", &path)) return nullptr;
+  return guarded([&] {
+    const std::string file = interop::model_file(path);
+    const interop::FileKind kind = interop::guess_kind(file);
+    return Py_BuildValue("(sss)", interop::to_string(kind),
+                         interop::is_model(kind)        ? "model"
+                         : interop::holds_tensors(kind) ? "tensors"
+                                                        : "other",
+                         file.c_str());
+  });
+}
+
+std::vector<int64_t> listed_sizes(PyObject* list) {
+  const Ref fast = checked(PySequence_Fast(list, "a list of sizes is expected"));
+  std::vector<int64_t> sizes;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); ++i) {
+    sizes.push_back(PyLong_AsLongLong(PySequence_Fast_GET_ITEM(fast.get(), i)));
+    if (sizes.back() == -1 && PyErr_Occurred()) throw PythonError{};
+  }
+  return sizes;
+}
+
+// convert(source, target, path of weights or "", method, {input: sizes}, opset): (calls, tensors, bytes)
+PyObject* convert_file(PyObject*, PyObject* args) {
+  const char *source, *target, *weights, *method;
+  PyObject* shapes;
+  long long opset;
+  if (!PyArg_ParseTuple(args, "ssssO!L", &source, &target, &weights, &method, &PyDict_Type, &shapes,
+                        &opset))
+    return nullptr;
+  return guarded([&] {
+    interop::ConvertOptions options{{method, weights, false}, {}, opset};
+    PyObject *name, *sizes;
+    for (Py_ssize_t at = 0; PyDict_Next(shapes, &at, &name, &sizes);) {
+      const char* text = PyUnicode_AsUTF8(name);
+      if (!text) throw PythonError{};
+      options.shapes[text] = listed_sizes(sizes);
+    }
+    const interop::Conversion done = interop::convert(source, target, options);
+    return Py_BuildValue("(nnL)", static_cast<Py_ssize_t>(done.calls),
+                         static_cast<Py_ssize_t>(done.tensors), static_cast<long long>(done.bytes));
   });
 }
 
@@ -189,7 +260,9 @@ PyMethodDef kGraphFunctions[] = {{"caffe_model", caffe_model, METH_VARARGS, null
                                  {"tensorflow_model", tensorflow_model, METH_VARARGS, nullptr},
                                  {"tflite_model", tflite_model, METH_VARARGS, nullptr},
                                  {"torch_model", torch_model, METH_VARARGS, nullptr},
-                                 {"torch_form", torch_form, METH_VARARGS, nullptr},
+                                 {"any_model", any_model, METH_VARARGS, nullptr},
+                                 {"guess_file", guess_file, METH_VARARGS, nullptr},
+                                 {"convert", convert_file, METH_VARARGS, nullptr},
                                  {}};
 
 }  // namespace

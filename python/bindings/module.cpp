@@ -40,7 +40,6 @@ PyMODINIT_FUNC PyInit__C() {
     init_drawing(module.get());
     init_onnx_models(module.get());
     init_graph_models(module.get());
-    init_any_models(module.get());
     init_gguf(module.get());
     init_ocr(module.get());
     init_sparse(module.get());

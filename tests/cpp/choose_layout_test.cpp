@@ -1,7 +1,10 @@
 // Layouts: calls between convolutions work on images with their channels last.
+#include <algorithm>
+
 #include "capture_util.h"
 #include "oar/autograd/engine.h"
 #include "oar/base/flags.h"
+#include "oar/compiler/passes/edit.h"
 #include "oar/compiler/passes/pass.h"
 #include "oar/compiler/trained_program.h"
 #include "oar/ir/parse.h"
@@ -58,6 +61,24 @@ TEST_P(ChooseLayout, TurnsOnlyAtTheEnds) {
   const std::string text = program_of(GetParam().body);
   EXPECT_EQ(ops_of(laid_out(text)), GetParam().ops);
   expect_equal_runs(text);
+}
+
+// For files of other frameworks: the same calls with their channels first, and no transposition is left of what the layout brought.
+TEST_P(ChooseLayout, AndBack) {
+  const std::string text = program_of(GetParam().body);
+  Program program = laid_out(text);
+  const Tensor x = numbers({2, 16, 6, 5}), w = numbers({16, 16, 3, 3}), s = numbers({16});
+  const Tensors wanted = Executor(program).run({{x, w, s}});
+  EXPECT_TRUE(put_channels_first(program));
+  expect_sound(program);
+  for (const Instruction& call : program.body.instructions)
+    EXPECT_FALSE(is_set(call, "channels_last")) << call.op->name();
+  const std::vector<std::string> before = ops_of(parse_program(text)), after = ops_of(program);
+  EXPECT_LE(std::count(after.begin(), after.end(), "transpose"),
+            std::count(before.begin(), before.end(), "transpose"));
+  const Tensors got = Executor(program).run({{x, w, s}});
+  for (size_t i = 0; i < wanted.size(); ++i) expect_near(got[i], wanted[i]);
+  EXPECT_FALSE(put_channels_first(program));
 }
 
 INSTANTIATE_TEST_SUITE_P(

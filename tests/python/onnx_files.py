@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-TYPES = {"float32": 1, "uint8": 2, "int8": 3, "int32": 6, "int64": 7, "bool": 9, "float16": 10, "float64": 11}
+TYPES = {"float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "bool": 9, "float16": 10, "float64": 11}
 
 
 def varint(number: int) -> bytes:
@@ -47,6 +47,8 @@ def attribute(name: str, value: Any) -> bytes:
         return made + field(5, tensor(value)) + field(20, 4)
     if isinstance(value, bytes):  # what `graph` returns
         return made + field(6, value) + field(20, 5)
+    if value and isinstance(value[0], str):
+        return made + b"".join(field(9, v) for v in value) + field(20, 8)
     if value and isinstance(value[0], float):
         return made + b"".join(field(7, v) for v in value) + field(20, 6)
     return made + b"".join(field(8, v) for v in value) + field(20, 7)
@@ -71,8 +73,9 @@ def graph(nodes: Sequence[bytes], outputs: Sequence[str]) -> bytes:
 
 
 def model(nodes: Sequence[bytes], inputs: Sequence[bytes], outputs: Sequence[str], weights: dict[str, Any] | None = None,
-          opset: int = 17) -> bytes:
+          opset: int = 17, types: bool = True) -> bytes:
+    """`types`: outputs are said to be float32."""
     graph = b"".join(field(1, n) for n in nodes) + field(2, "graph")
     graph += b"".join(field(5, tensor(w, name)) for name, w in (weights or {}).items())
-    graph += b"".join(field(11, i) for i in inputs) + b"".join(field(12, port(o)) for o in outputs)
+    graph += b"".join(field(11, i) for i in inputs) + b"".join(field(12, port(o) if types else field(1, o)) for o in outputs)
     return field(1, 8) + field(7, graph) + field(8, field(2, opset))

@@ -12,6 +12,7 @@ import argparse
 import re
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,49 @@ from oar import _C
 RELATIVE, ABSOLUTE = 1e-3, 1e-5
 
 
-def read(path: Path) -> Any:
+def fields(message: bytes) -> Iterator[tuple[int, Any]]:
+    """The fields of a message of Protocol Buffers: numbers, or the bytes of what has a length."""
+    at = 0
+
+    def varint() -> int:
+        nonlocal at
+        number, shift = 0, 0
+        while True:
+            byte = message[at]
+            at += 1
+            number |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return number
+
+    while at < len(message):
+        key = varint()
+        if key & 7 == 0:
+            yield key >> 3, varint()
+            continue
+        size = varint() if key & 7 == 2 else {1: 8, 5: 4}[key & 7]
+        yield key >> 3, message[at : at + size]
+        at += size
+
+
+def kinds(model: bytes, which: int) -> list[bytes]:
+    """The types of the inputs (11) or outputs (12) that are no weights."""
+    graph = next(value for field, value in fields(model) if field == 7)
+    ports = [dict(fields(value)) for field, value in fields(graph) if field == which]
+    weights = [dict(fields(value)).get(8) for field, value in fields(graph) if field == 5]
+    return [port[2] for port in ports if port[1] not in weights]
+
+
+def read(content: bytes, kind: bytes) -> Any:
     """A tensor, or a list or None if the file holds a sequence or an optional."""
-    return _C.onnx_tensor(path.read_bytes())
+    which, type_of = next(fields(kind))
+    if which not in (4, 9):
+        return _C.onnx_tensor(content)
+    element = next(value for field, value in fields(type_of) if field == 1)
+    if which == 4:  # its tensors, or its sequences
+        return [read(value, element) for field, value in fields(content) if field in (3, 5)]
+    values = [value for field, value in fields(content) if field in (3, 5)]
+    return read(values[0], element) if values else None
 
 
 def plain(value: Any) -> Any:
@@ -70,11 +111,12 @@ def run(folder: Path) -> str:
     """Empty if the test passes, else why it does not."""
     try:
         model = oar.onnx.load(folder / "model.onnx")
+        content = (folder / "model.onnx").read_bytes()
         for data in sorted(folder.glob("test_data_set_*")):
-            inputs = [read(data / f"input_{i}.pb") for i in range(len(model.inputs)) if (data / f"input_{i}.pb").exists()]
+            inputs = [read(path.read_bytes(), kind) for i, kind in enumerate(kinds(content, 11)) if (path := data / f"input_{i}.pb").exists()]
             results = model(*inputs)
-            for i, result in enumerate(results):
-                wrong = differs(plain(result), plain(read(data / f"output_{i}.pb")), *tolerances(folder))
+            for i, (result, kind) in enumerate(zip(results, kinds(content, 12), strict=True)):
+                wrong = differs(plain(result), plain(read((data / f"output_{i}.pb").read_bytes(), kind)), *tolerances(folder))
                 if wrong:
                     return f"output {i} {wrong}"
     except Exception as error:  # any failure of any kind is a result here

@@ -164,7 +164,7 @@ def test_inputs_and_outputs(load):
     nodes = [placeholder("unused", 3), placeholder("x", -1, 4), const("w", X[0]), node("y", "MatMul", "x", "w", T=Type("float32"), transpose_b=True),
              node("z", "Relu", "y"), node("ready", "NoOp", "^z")]
     model = load(graph(nodes))
-    assert (model.inputs, model.outputs, model.shapes) == (["x"], ["z"], {"x": [-1, 4]})
+    assert (model.inputs, model.outputs, model.shapes) == (["x"], ["z"], {"x": ["x_0", 4]})
     for rows in (1, 5):
         np.testing.assert_allclose(model(random(rows, 4))[0].numpy(), np.maximum(random(rows, 4) @ X[0].T, 0), rtol=1e-4, atol=1e-5)
     inner = load(graph(nodes), inputs=["y"], outputs=["z", "y"])
@@ -276,7 +276,7 @@ def test_saved_model(tmp_path):
     x = random(2, 4)
     for path in (folder, folder / "saved_model.pb"):
         model = oar.interop.load_tensorflow(path)
-        assert (model.inputs, model.outputs, model.shapes) == (["data"], ["result"], {"data": [-1, 4]})
+        assert (model.inputs, model.outputs, model.shapes) == (["data"], ["result"], {"data": ["data_0", 4]})
         np.testing.assert_allclose(model({"data": x})[0].numpy(), x @ W + B, rtol=1e-4, atol=1e-5)
     half = oar.interop.load_tensorflow(folder, "half")
     np.testing.assert_allclose(half(x)[0].numpy(), x @ W, rtol=1e-4, atol=1e-5)
@@ -366,7 +366,7 @@ def test_web_model(tmp_path, stored):
     signature = {"inputs": {"image": {"name": "x:0", "tensorShape": {"dim": [{"size": "-1"}, {"size": "4"}]}}}, "outputs": {"out": {"name": "y:0"}}}
     folder = write_web_model(tmp_path, packed.tobytes(), entry, signature=signature)
     model = oar.interop.load_tensorflow(folder)
-    assert (model.shapes, model.outputs) == ({"image": [-1, 4]}, ["out"])
+    assert (model.shapes, model.outputs) == ({"image": ["image_0", 4]}, ["out"])
     np.testing.assert_allclose(model(X[0])[0].numpy(), np.maximum(X[0] @ real + B, 0), rtol=1e-4, atol=1e-5)
     assert oar.interop.load_tensorflow(folder / "model.json").outputs == ["out"]
 

@@ -168,6 +168,81 @@ def test_tensors_of_onnx_files():
 # what is wrong with a file ---------------------------------------------------------------------------
 
 
+def sequence_port(name, shape, kind=4):
+    """A sequence of tensors (4) or an optional one (9)."""
+    inner = field(1, 1) + field(2, b"".join(field(1, field(2, s) if isinstance(s, str) else field(1, s)) for s in shape))
+    return field(1, name) + field(2, field(kind, field(1, field(1, inner))))
+
+
+def test_sequences_among_inputs_and_outputs(tmp_path):
+    """Sizes have the names of the file, but each element has sizes of its own."""
+    body = graph([node("Add", ["a", "b"], ["c"])], ["c"])
+    body = field(11, port("a", ["n"])) + field(11, port("b", ["n"])) + body
+    m = loaded(tmp_path, model([node("SequenceMap", ["xs", "y"], ["zs"], body=body), node("SequenceLength", ["xs"], ["count"])],
+                               [sequence_port("xs", ["n"]), port("y", [1])], ["zs", "count"], types=False))
+    assert m.inputs == ["xs", "y"] and m.shapes["xs"] is None
+    for sizes in ([2, 3], [4], [], [3, 2], [1, 1, 1]):
+        xs, y = [random(n, seed=n) for n in sizes], np.float32([0.5])
+        for zs, count in (m(xs, y), m({"xs": xs, "y": y})):
+            assert count.item() == len(sizes) and isinstance(zs, list)
+            for z, x in zip(zs, xs, strict=True):
+                np.testing.assert_allclose(z.numpy(), x + y)
+    with pytest.raises(ValueError, match="'xs' is a sequence"):
+        m(random(2), y)
+    with pytest.raises(ValueError, match="'y' is a tensor"):
+        m([random(2)], [y])
+    with pytest.raises(ValueError, match="takes 2 inputs and is given 3|given 3"):
+        m([random(2)], y, y)
+
+
+def test_optionals_among_inputs_and_outputs(tmp_path):
+    branches = {"then_branch": graph([node("OptionalGetElement", ["x"], ["a"])], ["a"]), "else_branch": graph([node("Identity", ["other"], ["b"])], ["b"])}
+    nodes = [node("OptionalHasElement", ["x"], ["has"]), node("If", ["has"], ["y"], **branches), node("Identity", ["x"], ["same"])]
+    m = loaded(tmp_path, model(nodes, [sequence_port("x", ["n"], 9), port("other", [2])], ["y", "same"], types=False))
+    x, other = np.float32([1, 2, 3]), np.float32([7, 8])
+    y, same = m(x, other)
+    np.testing.assert_array_equal(y.numpy(), x)
+    np.testing.assert_array_equal(same.numpy(), x)
+    y, same = m(None, other)
+    np.testing.assert_array_equal(y.numpy(), other)
+    assert same is None
+
+
+@pytest.mark.parametrize("op, gates", [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_recurrent_layers_with_lengths(op, gates, direction, tmp_path):
+    """Each sequence alone gives the same."""
+    steps, lengths, count = 5, np.int32([5, 2, 3]), 2 if direction == "bidirectional" else 1
+    w, r, b = random(count, gates * 4, 3, seed=1), random(count, gates * 4, 4, seed=2), random(count, gates * 8, seed=3)
+    outputs = ["y", "h", "c"][: 3 if op == "LSTM" else 2]
+
+    def net(has_lengths):
+        inputs = ["x", "w", "r", "b", *(["lengths"] if has_lengths else [])]
+        ports = [port("x", ["t", "n", 3]), *([port("lengths", ["n"], "int32")] if has_lengths else [])]
+        return loaded(tmp_path, model([node(op, inputs, outputs, hidden_size=4, direction=direction)], ports, outputs, {"w": w, "r": r, "b": b}))
+
+    x = random(steps, 3, 3)
+    got = [t.numpy() for t in net(True)(x, lengths)]
+    alone = net(False)
+    for i, length in enumerate(lengths):
+        wanted = [t.numpy() for t in alone(x[:length, i : i + 1])]
+        np.testing.assert_allclose(got[0][:length, :, i], wanted[0][:, :, 0], rtol=1e-5, atol=1e-6)
+        assert not got[0][length:, :, i].any()
+        for mine, one in zip(got[1:], wanted[1:]):
+            np.testing.assert_allclose(mine[:, i], one[:, 0], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("number, mantissa, bias", [(18, 3, 8), (20, 2, 16)])
+def test_floats_without_a_negative_zero(number, mantissa, bias):
+    values = np.arange(256)
+    content = field(1, 256) + field(2, number) + field(9, values.astype("uint8").tobytes())
+    got = _C.onnx_tensor(content).numpy()
+    exponent, rest = (values & 127) >> mantissa, values & ((1 << mantissa) - 1)
+    wanted = np.where(exponent == 0, rest * 2.0 ** (1 - bias - mantissa), (rest + (1 << mantissa)) * 2.0 ** (exponent - bias - mantissa))
+    wanted = np.where(values == 128, np.nan, np.where(values > 128, -wanted, wanted))
+    np.testing.assert_array_equal(got, wanted.astype("float32"))
+
+
 def test_all_unknown_operators_are_listed(tmp_path):
     nodes = [node("Frobnicate", ["x"], ["a"]), node("Relu", ["a"], ["b"]), node("Other", ["b"], ["y"], domain="my.domain")]
     m = loaded(tmp_path, model(nodes, [port("x", [2])], ["y"]))

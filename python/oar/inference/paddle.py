@@ -36,7 +36,7 @@ class Model(GraphModel):
     def __init__(self, program: bytes, parameters: bytes) -> None:
         native, self._file = _C.paddle_model(program, parameters)
         super().__init__(native)
-        self.signature: list[tuple[str, str, list[int]]] = native.inputs
+        self.signature: list[tuple[str, str, list[int | str]]] = native.inputs
 
     def open_program(self) -> Any:
         """The program for all sizes that the file leaves open. An error if an op needs to know one of them."""

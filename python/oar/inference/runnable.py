@@ -12,7 +12,7 @@ from oar.framework.oar_file import is_oar_path
 from oar.inference import paddle
 from oar.inference.config import Config
 from oar.inference.mixed import BoundProgram, LowPrecision, bound_in, load_bound
-from oar.interop.any_model import load as any_model
+from oar.interop.files import load as any_model
 from oar.static.io import load_from_file
 
 __all__ = ["Runnable", "load_runnable"]

@@ -7,7 +7,7 @@ import json
 import sys
 from typing import Any
 
-from oar.interop import any_model, conversion
+from oar.interop import conversion, files
 from oar.interop.compare import Difference, compare
 
 _TOLERANCE = 1e-4
@@ -28,7 +28,6 @@ def _arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--input-shape", type=_shape, action="append", default=[], metavar="NAME=1,3,224,224")
     parser.add_argument("--weights")
     parser.add_argument("--method", default="forward")
-    parser.add_argument("--opset", type=int, default=17)
     parser.add_argument("--tolerance", type=float, default=_TOLERANCE)
     parser.add_argument("--compare", action="store_true")
     parser.add_argument("--json", action="store_true")
@@ -39,7 +38,7 @@ def _shapes(given: list[tuple[str, list[int]]], source: str, weights: str | None
     """By name; a shape without one is that of the only input."""
     if all(name for name, _ in given):
         return dict(given)
-    inputs = any_model.load(source, weights, method).inputs
+    inputs = files.load(source, weights, method).inputs
     if len(inputs) != 1:
         raise ValueError(f"[convert] --input-shape needs the name of an input: {', '.join(inputs)}.")
     return {name or inputs[0]: sizes for name, sizes in given}
@@ -54,13 +53,12 @@ def main(words: list[str] | None = None) -> int:
     """Converts, compares if that is wanted, and returns the status: 1 if a difference is too large."""
     given = _arguments(words)
     shapes = _shapes(given.input_shape, given.source, given.weights, given.method)
-    done = conversion.convert(given.source, given.target, weights=given.weights, method=given.method, input_shapes=shapes,
-                              opset_version=given.opset)
+    done = conversion.convert(given.source, given.target, weights=given.weights, method=given.method, input_shapes=shapes)
     rows: list[Difference] = []
     notes: list[str] = []
-    if given.compare and done.source.use == "model" and any_model.guess(given.target).use == "model":
-        before = any_model.load(given.source, given.weights, given.method)
-        rows, notes = compare(before, any_model.load(given.target), conversion.example_inputs(before, shapes))
+    if given.compare and done.source.use == "model" and files.guess(given.target).use == "model":
+        before = files.load(given.source, given.weights, given.method)
+        rows, notes = compare(before, files.load(given.target), conversion.example_inputs(before, shapes))
     elif given.compare:
         notes.append("weights are copied, so there is nothing to compare")
     large = [row for row in rows if not row.relative <= given.tolerance]

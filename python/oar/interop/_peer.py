@@ -1,7 +1,7 @@
 """Runs a model in the framework that its format belongs to. A program of its own: two frameworks in one process can disturb each other.
 
-``python _peer.py FORMAT MODEL INPUTS.npz OUTPUTS.npz``. Inputs are called ``0``, ``1``, ... in the order of the model, with their names
-in ``names``; outputs likewise. Ends with status 3 if the framework is not installed.
+``python _peer.py FORMAT MODEL INPUTS.npz OUTPUTS.npz NAME ...``. Inputs are called ``0``, ``1``, ... in the order of the model, and NAME
+are their names in it; outputs are called by their places, too. Ends with status 3 if the framework is not installed.
 """
 
 import importlib
@@ -46,7 +46,7 @@ PEERS = {
 }
 
 
-def main(format_, path, inputs, outputs):
+def main(format_, path, inputs, outputs, *names):
     modules, run = PEERS[format_]
     for name in modules:
         try:
@@ -54,7 +54,6 @@ def main(format_, path, inputs, outputs):
         except ImportError:
             continue
         given = np.load(inputs)
-        names = [str(name) for name in given["names"]]
         made = run(module, path, names, [given[str(i)] for i in range(len(names))])
         np.savez(outputs, **{str(i): np.asarray(array) for i, array in enumerate(made)})
         return 0

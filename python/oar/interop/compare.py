@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from oar._lazy import np
 from oar.interop import _peer
-from oar.interop.any_model import AnyModel
+from oar.interop.graph import GraphModel
 
 __all__ = ["Difference", "compare", "run_elsewhere"]
 
@@ -45,7 +45,7 @@ def difference_of(output: str, runs: str, one: Any, other: Any) -> Difference:
     return Difference(output, runs, largest, worst, worst / largest if largest > 0 else worst)
 
 
-def compare(before: AnyModel, after: AnyModel, inputs: list[Any]) -> tuple[list[Difference], list[str]]:
+def compare(before: GraphModel, after: GraphModel, inputs: list[Any]) -> tuple[list[Difference], list[str]]:
     """The differences of all outputs on these inputs, and what could not be compared."""
     first = [tensor.numpy() for tensor in before(*inputs)]
     runs: list[tuple[str, list[Any]]] = []
@@ -63,15 +63,15 @@ def compare(before: AnyModel, after: AnyModel, inputs: list[Any]) -> tuple[list[
     return rows, notes
 
 
-def run_elsewhere(model: AnyModel, arrays: list[Any]) -> tuple[str, list[Any]] | str | None:
+def run_elsewhere(model: GraphModel, arrays: list[Any]) -> tuple[str, list[Any]] | str | None:
     """The framework's name and its results; text if it is not installed or fails; None if Oar is the framework."""
     title = _PEERS.get(model.format)
     if title is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
         inputs, outputs = os.path.join(folder, "inputs.npz"), os.path.join(folder, "outputs.npz")
-        np.savez(inputs, names=np.array(model.inputs), **{str(i): array for i, array in enumerate(arrays)})
-        done = subprocess.run([sys.executable, _peer.__file__, model.format, os.path.abspath(model.path), inputs, outputs], cwd=folder,
+        np.savez(inputs, **{str(i): array for i, array in enumerate(arrays)})
+        done = subprocess.run([sys.executable, _peer.__file__, model.format, os.path.abspath(model.path), inputs, outputs, *model.inputs], cwd=folder,
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
         if done.returncode == _NOT_INSTALLED:
             return f"{title} is not installed, so it is not compared with it"

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from functools import partial
-from typing import Any, BinaryIO, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import oar
 from oar import _C
 from oar._C import Tensor
 from oar._lazy import np
-from oar.framework import safetensors
-from oar.framework._replace import replace_files
-from oar.framework.io import array_to_tensor
 from oar.framework.oar_file import save_oar
-from oar.interop.any_model import AnyModel, FileGuess, guess, load
+from oar.interop.files import FileGuess, guess, load
+from oar.interop.graph import GraphModel
 from oar.static.oar_model import OarBuilder
 from oar.static.program import written_elsewhere
 
 __all__ = ["Conversion", "convert"]
 
-_MODEL_ENDS = (".oar", ".onnx", ".json", ".pdmodel")
 _WEIGHT_ENDS = (".safetensors", ".npz", ".pdparams")
 _LIKELY_BATCH, _LIKELY_SIZE = 2, 320  # of open sizes, while a model is imported; they stay open
 
@@ -82,32 +78,20 @@ def convert(source: str | os.PathLike[str], target: str | os.PathLike[str], *, w
         {'x': ['batch', 3]}
     """
     found, path = guess(source), os.fspath(target)
-    end = os.path.splitext(path)[1]
-    if end not in _MODEL_ENDS + _WEIGHT_ENDS:
-        raise ValueError(f"[convert] the target {path!r} has the ending {end!r}, which is no format that Oar writes. hint: Choose one of "
-                         f"{', '.join(_MODEL_ENDS)} for a model, {', '.join(_WEIGHT_ENDS)} for weights.")
+    shapes = dict(input_shapes or {})
+    if not path.endswith(".oar"):
+        done = _C.convert(os.fspath(source), path, "" if weights is None else os.fspath(weights), method, shapes, opset_version)
+        return Conversion(found, path, *done)
     if os.path.abspath(found.path) == os.path.abspath(path):
         raise ValueError(f"[convert] source and target are the same file, {path!r}.")
-    if found.use == "tensors" and end in _MODEL_ENDS:
-        raise ValueError(f"[convert] {found.path!r} holds tensors ({found.format}) and no model, so {end} cannot be written. hint: Choose "
+    if found.use == "tensors":
+        raise ValueError(f"[convert] {found.path!r} holds tensors ({found.format}) and no model, so .oar cannot be written. hint: Choose "
                          f"one of {', '.join(_WEIGHT_ENDS)}.")
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    if found.use == "tensors":
-        tensors = tensors_in(found)
-        write_tensors(path, tensors)
-        return Conversion(found, path, 0, len(tensors), os.path.getsize(path))
     with written_elsewhere(), oar.no_grad():
-        program = _Source(load(source, weights, method), method, dict(input_shapes or {}))
-        if end in _WEIGHT_ENDS:
-            write_tensors(path, program.states())
-        elif end == ".oar":
-            program.write_oar(path)
-        elif end == ".onnx":
-            program.write_onnx(path, opset_version)
-        else:
-            program.write_paddle(path)
-    written = [path] + [other for other in (path + ".data", os.path.splitext(path)[0] + ".pdiparams") if os.path.isfile(other)]
-    return Conversion(found, path, len(program.native.op_names), len(program.states()), sum(map(os.path.getsize, written)))
+        program = _Source(load(source, weights, method), method, shapes)
+        program.write_oar(path)
+    return Conversion(found, path, len(program.native.op_names), len(program.states()), os.path.getsize(path))
 
 
 # models ------------------------------------------------------------------------------------------
@@ -116,7 +100,7 @@ def convert(source: str | os.PathLike[str], target: str | os.PathLike[str], *, w
 class _Source:
     """The program of a model, with the names of its inputs in order and of its outputs."""
 
-    def __init__(self, model: AnyModel, method: str, shapes: dict[str, list[int]]) -> None:
+    def __init__(self, model: GraphModel, method: str, shapes: dict[str, list[int]]) -> None:
         self.model = model
         if model.format in ("oar", "oar-program"):
             self._take_saved(method)
@@ -150,19 +134,8 @@ class _Source:
         rows = {name: {"key": name, "parameter": tensor.is_floating_point(), "stop_gradient": True} for name, tensor in states.items()}
         save_oar(path, builder.content(states, {"states": rows}))
 
-    def write_onnx(self, path: str, opset: int) -> None:
-        _C.onnx_export(self.native, path, opset, self.inputs, self.outputs, 1 << 30)
 
-    def write_paddle(self, path: str) -> None:
-        program, parameters = _C.paddle_files(self.native, path)
-        replace_files({path: partial(_write, program), os.path.splitext(path)[0] + ".pdiparams": partial(_write, parameters)})
-
-
-def _write(content: bytes, file: BinaryIO) -> None:
-    file.write(content)
-
-
-def example_inputs(model: AnyModel, shapes: Mapping[str, list[int]], seed: int = 0) -> list[Tensor]:
+def example_inputs(model: GraphModel, shapes: Mapping[str, list[int]], seed: int = 0) -> list[Tensor]:
     """Random inputs that fit a model: normal numbers, and 0 or 1 for integers, which are indices of nearly everything."""
     wrong = [name for name in shapes if name not in model.inputs]
     if wrong:
@@ -171,7 +144,7 @@ def example_inputs(model: AnyModel, shapes: Mapping[str, list[int]], seed: int =
     sizes: dict[str, int] = {}  # a name is one size wherever it occurs
     made = []
     for name in model.inputs:
-        dtype = model.dtypes[name]
+        dtype = model.dtypes[name] or "float32"
         shape = _example_shape(name, model.shapes[name], shapes.get(name), sizes)
         values = stream.randn(*shape) if "float" in str(dtype) else stream.randint(0, 2, shape)
         made.append(oar.to_tensor(np.asarray(values)).astype(dtype))
@@ -191,45 +164,3 @@ def _example_shape(name: str, shape: Any, given: list[int] | None, sizes: dict[s
         return given
     likely = [_LIKELY_BATCH if axis == 0 else _LIKELY_SIZE for axis in range(len(shape))]
     return [sizes.setdefault(size, other) if isinstance(size, str) else size for size, other in zip(shape, likely)]
-
-
-# weights -----------------------------------------------------------------------------------------
-
-
-def tensors_in(found: FileGuess) -> dict[str, Tensor]:
-    """The tensors of a file of weights; values inside of others are called ``outer.inner``."""
-    if found.format == "gguf":
-        return dict(oar.interop.load_gguf(found.path))
-    if found.format in ("npz", "npy"):
-        content = np.load(found.path, allow_pickle=False)
-        return {name: oar.to_tensor(content[name]) for name in content.files} if found.format == "npz" else {"array": oar.to_tensor(content)}
-    if found.format == "safetensors":
-        return {name: array_to_tensor(array, dtype) for name, (array, dtype) in safetensors.load_arrays(found.path)[0].items()}
-    named = dict(_named(oar.load(found.path), ""))
-    if not named:
-        raise ValueError(f"[convert] {found.path!r} holds no tensors.")
-    return named
-
-
-def _named(value: Any, path: str) -> Iterator[tuple[str, Tensor]]:
-    if isinstance(value, Tensor):
-        yield path or "tensor", value
-    elif isinstance(value, np.ndarray):
-        yield path or "tensor", oar.to_tensor(value)
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _named(item, f"{path}.{key}" if path else str(key))
-    elif isinstance(value, (list, tuple)):
-        for i, item in enumerate(value):
-            yield from _named(item, f"{path}.{i}" if path else str(i))
-
-
-def write_tensors(path: str, tensors: Mapping[str, Tensor]) -> None:
-    """A file of weights. NumPy has no bfloat16 and no 8-bit floats: in ``.npz`` these become float32."""
-    if not path.endswith(".npz"):
-        oar.save(dict(tensors), path)
-        return
-    known = ("float16", "float32", "float64")
-    narrow = [name for name, tensor in tensors.items() if tensor.is_floating_point() and tensor.dtype.name not in known]
-    arrays: Any = {name: (tensor.astype("float32") if name in narrow else tensor).numpy() for name, tensor in tensors.items()}
-    replace_files({path: lambda file: np.savez(file, **arrays)})

@@ -17,10 +17,11 @@ __all__ = ["GraphModel", "TorchModel", "load_caffe", "load_tensorflow", "load_tf
 
 
 class GraphModel:
-    """A model that a ``load_`` function of this module read, fed in the order of ``inputs`` or by name.
+    """A model that runs, of any format, fed in the order of ``inputs`` or by name; ``load`` and the other ``load_`` functions return it.
 
-    It becomes a program when it first runs. Inputs that do not fit that program, for example images of another size, get a program of
-    their own. ``shapes`` and ``dtypes`` hold what the file says of the inputs: -1 is an open size, None is anything.
+    One of another framework becomes a program when it first runs. Inputs that do not fit that program, for example images of another
+    size, get a program of their own. ``shapes`` and ``dtypes`` hold what the file says of the inputs: an open size is text, its name; None
+    is anything. ``format`` and ``path`` tell which file ``load`` found; they are ``'unknown'`` and ``''`` for other functions.
 
     Args:
         native: what the extension made of the files.
@@ -40,8 +41,10 @@ class GraphModel:
     def __init__(self, native: Any) -> None:
         self._native = native
         self.inputs: list[str] = [name for name, _, _ in native.inputs]
-        self.shapes: dict[str, list[int] | None] = {name: shape for name, _, shape in native.inputs}
+        self.shapes: dict[str, list[int | str] | None] = {name: shape for name, _, shape in native.inputs}
         self.dtypes: dict[str, str | None] = {name: dtype for name, dtype, _ in native.inputs}
+        self.format: str = native.kind
+        self.path: str = native.path
 
     @property
     def outputs(self) -> list[str]:
@@ -49,15 +52,43 @@ class GraphModel:
         names: list[str] = self._native.outputs
         return names
 
-    def __call__(self, *inputs: Any) -> list[Tensor]:
-        """Run on tensors or arrays; return a tensor for each of ``outputs``."""
-        return self._native.run(self._ordered(inputs))
+    def __call__(self, *inputs: Any, **named: Any) -> list[Any]:
+        """Run on tensors or arrays; return a tensor for each of ``outputs``.
 
-    def program(self, *inputs: Any) -> Any:
+        A module of TorchScript takes what its ``forward`` takes: numbers, text, None, lists, tuples and dictionaries too, and arguments by
+        name. A model of ONNX takes lists where its file has sequences, and None for an optional without content; it returns the same.
+        """
+        native, tensors = self._bound(inputs, named)
+        results: list[Any] = native.run(tensors)
+        return results
+
+    def program(self, *inputs: Any, **named: Any) -> Any:
         """The program for inputs like these."""
-        return self._native.program(self._ordered(inputs))
+        native, tensors = self._bound(inputs, named)
+        return native.program(tensors)
 
-    def _ordered(self, inputs: tuple[Any, ...]) -> list[Tensor]:
+    def _bound(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, list[Tensor]]:
+        """The model for arguments of this structure, and the tensors in them."""
+        # Entries of lists and tuples may come one after the other, too: they are inputs such as "pair.0".
+        flat = len(inputs) == len(self.inputs) and any("." in name for name in self.inputs) and not any(map(_is_container, inputs))
+        if not self._native.takes_more_than_tensors or (flat and not named):
+            if named:
+                raise TypeError(f"[{self._place}] the model takes no arguments by name: pass a dict of {self.inputs}.")
+            return self._native, self._tensors(self._ordered(inputs))
+        tensors: list[Tensor] = []
+        if len(inputs) == 1 and isinstance(inputs[0], Mapping) and not named and set(inputs[0]) == set(self.inputs):
+            if not any(map(_is_container, inputs[0].values())):
+                return self._native, self._tensors(self._ordered(inputs))
+            arguments: dict[str, Any] = {"args": [], "kwargs": _forms(inputs[0], tensors)}
+        else:
+            arguments = {"args": [_form(value, tensors) for value in inputs], "kwargs": _forms(named, tensors)}
+        return self._native.arranged(json.dumps(arguments)), tensors
+
+    @staticmethod
+    def _tensors(values: Any) -> list[Tensor]:
+        return [value if isinstance(value, Tensor) else oar.to_tensor(value) for value in values]
+
+    def _ordered(self, inputs: tuple[Any, ...]) -> Any:
         given: Any = inputs
         if len(inputs) == 1 and isinstance(inputs[0], Mapping):
             given = inputs[0]
@@ -65,7 +96,7 @@ class GraphModel:
             if wrong:
                 raise ValueError(f"[{self._place}] the inputs are {self.inputs}; {wrong[0]!r} is missing or not one of them.")
             given = [given[name] for name in self.inputs]
-        return [value if isinstance(value, Tensor) else oar.to_tensor(value) for value in given]
+        return given
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(inputs={self.shapes}, outputs={self.outputs})"
@@ -151,7 +182,6 @@ class TorchModel(GraphModel):
     Args:
         native: what the extension made of the file.
         weights: the tensors by name.
-        forms: for TorchScript, what turns arguments that are no tensors into a program of their own.
 
     Examples:
         >>> import oar
@@ -160,35 +190,17 @@ class TorchModel(GraphModel):
         [1000, 512]
     """
 
-    def __init__(self, native: Any, weights: dict[str, Tensor], forms: Any = None) -> None:
+    def __init__(self, native: Any, weights: dict[str, Tensor]) -> None:
         super().__init__(native)
         self.weights = weights
-        self._forms = forms
 
-    def __call__(self, *inputs: Any, **named: Any) -> list[Tensor]:
-        """Run it; return a tensor for each of ``outputs``.
 
-        A module of TorchScript takes what its ``forward`` takes: numbers, text, None, lists, tuples and dictionaries too, and arguments by
-        name. A program of ``torch.export`` takes tensors.
-        """
-        native, tensors = self._bound(inputs, named)
-        results: list[Tensor] = native.run(tensors)
-        return results
+def _is_container(value: Any) -> bool:
+    return value is None or isinstance(value, (list, tuple, Mapping))
 
-    def program(self, *inputs: Any, **named: Any) -> Any:
-        """The program for inputs like these."""
-        native, tensors = self._bound(inputs, named)
-        return native.program(tensors)
 
-    def _bound(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, list[Tensor]]:
-        by_name = len(inputs) == 1 and isinstance(inputs[0], Mapping) and not named and set(inputs[0]) == set(self.inputs)
-        if self._forms is None or by_name:
-            if named:
-                raise TypeError(f"[{self._place}] a program of torch.export takes no arguments by name: pass a dict of {self.inputs}.")
-            return self._native, self._ordered(inputs)
-        tensors: list[Tensor] = []
-        arguments = {"args": [_form(value, tensors) for value in inputs], "kwargs": {name: _form(value, tensors) for name, value in named.items()}}
-        return _C.torch_form(self._forms, json.dumps(arguments)), tensors
+def _forms(named: Mapping[str, Any], tensors: list[Tensor]) -> dict[str, Any]:
+    return {name: _form(value, tensors) for name, value in named.items()}
 
 
 def _form(value: Any, tensors: list[Tensor]) -> Any:

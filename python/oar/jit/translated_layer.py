@@ -64,7 +64,7 @@ class _PaddleMethod(_LoadedMethod):
     """The program of a layer that Paddle wrote. It gets programs for the sizes that come."""
 
     def __init__(self, name: str, model: PaddleModel) -> None:
-        inputs = [InputSpec([None if size < 0 else size for size in shape], dtype, given) for given, dtype, shape in model.signature]
+        inputs = [InputSpec([None if isinstance(size, str) else size for size in shape], dtype, given) for given, dtype, shape in model.signature]
         self.name, self.trained, self.inputs, self._model = name, None, inputs, model
 
     def run(self, layer: TranslatedLayer, values: list[Tensor]) -> list[Tensor]:

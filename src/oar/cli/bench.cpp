@@ -48,13 +48,13 @@ struct Times {
   }
 };
 
-double timed_run(const interop::AnyModel& model, const std::vector<Tensor>& inputs) {
+double timed_run(const interop::GraphModel& model, const std::vector<Tensor>& inputs) {
   const auto start = Clock::now();
   model.run(inputs);
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-Times measure(const interop::AnyModel& model, const std::vector<Tensor>& inputs, int warmup,
+Times measure(const interop::GraphModel& model, const std::vector<Tensor>& inputs, int warmup,
               int repeat) {
   Times times;
   Progress progress("bench", warmup + repeat);
@@ -79,7 +79,7 @@ int64_t batch_of(const std::vector<Tensor>& inputs) {
   return 1;
 }
 
-std::vector<OpTime> profiled(const interop::AnyModel& model, const std::vector<Tensor>& inputs,
+std::vector<OpTime> profiled(const interop::GraphModel& model, const std::vector<Tensor>& inputs,
                              int runs) {
   start_profile();
   for (int i = 0; i < runs; ++i) model.run(inputs);
@@ -105,7 +105,7 @@ int bench_model(std::ostream& out, bool color, const BenchQuery& query) {
              query.warmup);
   if (query.model.threads > 0) set_num_threads(query.model.threads);
   const auto start = Clock::now();
-  const interop::AnyModel model = interop::AnyModel::load(
+  const interop::GraphModel model = interop::load_model(
       query.model.path, {query.model.method, query.model.weights, query.model.verify});
   const double load = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   InputOptions options = query.inputs;

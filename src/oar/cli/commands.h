@@ -39,8 +39,9 @@ struct ConvertQuery {
   double tolerance = 0;             // 0: the usual one
   bool compare = false, json = false;
 };
-// Models and weights in another format. What writes them is in the Python package, which takes this process over.
-int convert(const ConvertQuery& query);
+// Models and weights in another format; 1 if a comparison found too large a difference. Files of Oar's own format are written by the
+// Python package, which then takes this process over.
+int convert(std::ostream& out, const ConvertQuery& query);
 
 struct OcrQuery {
   std::vector<std::string> images;

@@ -126,9 +126,15 @@ OarNotes notes_of(const std::string& path) {
   return notes;
 }
 
-std::string json_port(const interop::Signature& port) {
-  return format("{{\"name\": {}, \"dtype\": \"{}\", \"shape\": {}}}", json_quoted(port.name),
-                name_of(port.dtype), port.shape ? json_shape(Dims(*port.shape)) : "null");
+std::string json_port(const interop::Port& port) {
+  std::vector<std::string> sizes;
+  for (size_t axis = 0; port.shape && axis < port.shape->size(); ++axis) {
+    const int64_t size = (*port.shape)[axis];
+    sizes.push_back(size < 0 ? json_quoted(port.size_name(axis)) : std::to_string(size));
+  }
+  return format("{{\"name\": {}, \"dtype\": {}, \"shape\": {}}}", json_quoted(port.name),
+                port.dtype ? json_quoted(name_of(*port.dtype)) : "null",
+                port.shape ? "[" + join(sizes, ", ") + "]" : "null");
 }
 
 std::string json_texts(const std::vector<std::string>& texts) {
@@ -137,9 +143,9 @@ std::string json_texts(const std::vector<std::string>& texts) {
   return "[" + join(quoted, ", ") + "]";
 }
 
-int print_model_json(std::ostream& out, const interop::AnyModel& model) {
+int print_model_json(std::ostream& out, const interop::GraphModel& model) {
   std::vector<std::string> inputs;
-  for (const interop::Signature& port : model.inputs()) inputs.push_back(json_port(port));
+  for (const interop::Port& port : model.inputs()) inputs.push_back(json_port(port));
   out << format("{{\"file\": {}, \"format\": \"{}\", \"inputs\": [{}], \"outputs\": {}",
                 json_quoted(model.path()), to_string(model.kind()), join(inputs, ", "),
                 json_texts(model.outputs()));
@@ -157,11 +163,11 @@ int print_model_json(std::ostream& out, const interop::AnyModel& model) {
   return 0;
 }
 
-int print_model(std::ostream& out, bool color, const interop::AnyModel& model) {
+int print_model(std::ostream& out, bool color, const interop::GraphModel& model) {
   out << format("{}: {}, {}\n\n", model.path(), interop::described(model.kind()),
                 bytes_text(static_cast<int64_t>(std::filesystem::file_size(model.path()))));
   Table table({"", ""});
-  for (const interop::Signature& port : model.inputs()) table.add({"input", port.str()});
+  for (const interop::Port& port : model.inputs()) table.add({"input", port.str()});
   for (const std::string& name : model.outputs()) table.add({"output", name});
   if (model.kind() == FileKind::Oar) {
     const OarNotes notes = notes_of(model.path());
@@ -181,9 +187,9 @@ int describe_file(std::ostream& out, bool color, const FileQuery& query) {
   const std::string path = interop::model_file(query.path);
   const FileKind kind = interop::guess_kind(path);
   if (!interop::is_model(kind) && kind != FileKind::CaffeWeights)
-    return print_rows(out, color, query, kind, tensors_in(path, kind));
-  const interop::AnyModel model =
-      interop::AnyModel::load(path, {query.method, query.weights, false});
+    return print_rows(out, color, query, kind,
+                      interop::naming_file(path, [&] { return tensors_in(path, kind); }));
+  const interop::GraphModel model = interop::load_model(path, {query.method, query.weights, false});
   return query.json ? print_model_json(out, model) : print_model(out, color, model);
 }
 

@@ -15,7 +15,7 @@
 namespace oar::cli {
 namespace {
 
-using interop::Signature;
+using interop::Port;
 
 // What the image is to become. -1: as the image has it.
 struct Wanted {
@@ -23,13 +23,9 @@ struct Wanted {
   int64_t height = -1, width = -1, channels = -1;
 };
 
-int64_t known_or(Dim size, int64_t otherwise) { return size.is_known() ? size.value() : otherwise; }
+bool could_be_channels(int64_t size) { return size == 1 || size == 3 || size == 4; }
 
-bool could_be_channels(Dim size) {
-  return size.is_known() && (size.value() == 1 || size.value() == 3 || size.value() == 4);
-}
-
-Wanted wanted_by(const Signature& input, const std::string& layout) {
+Wanted wanted_by(const Port& input, const std::string& layout) {
   user_check(
       layout.empty() || layout == "chw" || layout == "hwc", ErrorKind::InvalidArgument,
       "there is no layout '{}'.\nhint: --layout is chw (channels first) or hwc (channels last).",
@@ -37,7 +33,7 @@ Wanted wanted_by(const Signature& input, const std::string& layout) {
   Wanted wanted;
   wanted.channels_first = layout != "hwc";
   if (!input.shape) return wanted;
-  const Shape& shape = *input.shape;
+  const std::vector<int64_t>& shape = *input.shape;
   user_check(shape.size() == 3 || shape.size() == 4, ErrorKind::InvalidArgument,
              "the input {} has {} axes, so it takes no image.\nhint: Pass an .npy file.",
              input.str(), shape.size());
@@ -46,9 +42,9 @@ Wanted wanted_by(const Signature& input, const std::string& layout) {
   if (layout.empty())
     wanted.channels_first = !could_be_channels(shape[at + 2]) || could_be_channels(shape[at]);
   const size_t rows = wanted.channels_first ? at + 1 : at;
-  wanted.height = known_or(shape[rows], -1);
-  wanted.width = known_or(shape[rows + 1], -1);
-  wanted.channels = known_or(shape[wanted.channels_first ? at : at + 2], -1);
+  wanted.height = shape[rows];
+  wanted.width = shape[rows + 1];
+  wanted.channels = shape[wanted.channels_first ? at : at + 2];
   return wanted;
 }
 
@@ -94,7 +90,7 @@ Tensor tables_for(int64_t channels, double scale, const InputOptions& options) {
 
 }  // namespace
 
-Tensor image_input(const std::string& file, const Signature& input, const InputOptions& options) {
+Tensor image_input(const std::string& file, const Port& input, const InputOptions& options) {
   Wanted wanted = wanted_by(input, options.layout);
   take_size(wanted, options.size);
   user_check(
@@ -108,12 +104,12 @@ Tensor image_input(const std::string& file, const Signature& input, const InputO
   const int64_t width = wanted.width < 0 ? image.dim(1).value() : wanted.width;
   if (image.dim(0) != Dim(height) || image.dim(1) != Dim(width))
     image = media::resample(image, height, width, media::Filter::Bilinear);
-  const double usual = is_floating(input.dtype) ? 1.0 / 255 : 1.0;
+  const double usual = is_floating(input.likely_dtype()) ? 1.0 / 255 : 1.0;
   const double scale = options.scale == 0 ? usual : options.scale;
   const int64_t channels = image.dim(2).value();
   Tensor made = media::look_up(image, tables_for(channels, scale, options), wanted.channels_first);
   if (options.bgr) made = flip(made, {wanted.channels_first ? 0 : 2});
-  if (made.dtype() != input.dtype) made = cast(made, input.dtype);
+  if (made.dtype() != input.likely_dtype()) made = cast(made, input.likely_dtype());
   if (!wanted.batched) return made;
   Shape shape{1};
   for (const Dim d : made.dims()) shape.push_back(d);

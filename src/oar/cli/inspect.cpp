@@ -43,7 +43,8 @@ bool is_program_text(const std::string& path) {
   if (!std::filesystem::is_regular_file(path, ignored)) return false;
   const interop::FileKind kind = interop::guess_kind(path);
   if (kind != interop::FileKind::Unknown) return kind == interop::FileKind::ProgramText;
-  return read_file(path).find('\0') == std::string::npos;
+  const std::string content = read_file(path);
+  return !content.empty() && content.find('\0') == std::string::npos;
 }
 
 }  // namespace
@@ -51,7 +52,8 @@ bool is_program_text(const std::string& path) {
 int inspect(std::ostream& out, bool color, const InspectQuery& query) {
   if (query.path != "-" && !is_program_text(query.path))
     return describe_file(out, color, {query.path, query.method, query.weights, query.json});
-  Program program = parse_program(read_all(query.path), {placeholder});
+  Program program = interop::naming_file(
+      query.path, [&] { return parse_program(read_all(query.path), {placeholder}); });
   if (query.optimise) optimise(program);
   if (!query.svg.empty()) {
     write_file_atomic(query.svg, to_svg(program));

@@ -20,18 +20,18 @@ namespace oar::cli {
 namespace {
 
 using interop::FileKind;
-using interop::Signature;
+using interop::Port;
 
-std::string names_of(const std::vector<Signature>& inputs) {
+std::string names_of(const std::vector<Port>& inputs) {
   std::vector<std::string> texts;
-  for (const Signature& input : inputs) texts.push_back(input.str());
+  for (const Port& input : inputs) texts.push_back(input.str());
   return join(texts, "; ");
 }
 
-const Signature& find_input(const std::vector<Signature>& inputs, const std::string& name,
-                            const std::string& what) {
+const Port& find_input(const std::vector<Port>& inputs, const std::string& name,
+                       const std::string& what) {
   if (name.empty() && inputs.size() == 1) return inputs[0];
-  for (const Signature& input : inputs)
+  for (const Port& input : inputs)
     if (input.name == name) return input;
   fail(ErrorKind::InvalidArgument, "{} {}.\nhint: The model's inputs are {}.", what,
        name.empty() ? "does not say for which input it is"
@@ -73,14 +73,14 @@ struct Part {
 };
 using Given = std::map<std::string, std::vector<Part>>;  // several files of an input make a batch
 
-void check_dtype(Tensor& tensor, const Signature& input, const std::string& file,
+void check_dtype(Tensor& tensor, const Port& input, const std::string& file,
                  const InputOptions& options) {
-  if (tensor.dtype() == input.dtype) return;
+  if (!input.dtype || tensor.dtype() == *input.dtype) return;
   user_check(
       options.cast, ErrorKind::InvalidArgument,
       "\"{}\" is {}, but the model takes {}.\nhint: Save the array as {}, or pass --cast to convert it.",
-      file, tensor.describe(), input.str(), name_of(input.dtype));
-  tensor = cast(tensor, input.dtype);
+      file, tensor.describe(), input.str(), name_of(input.likely_dtype()));
+  tensor = cast(tensor, input.likely_dtype());
 }
 
 bool is_image(const std::string& file) {
@@ -89,39 +89,39 @@ bool is_image(const std::string& file) {
   return kind == FileKind::Jpeg || kind == FileKind::Png;
 }
 
-void check_shape(const Tensor& tensor, const Signature& input, const std::string& what,
+void check_shape(const Tensor& tensor, const Port& input, const std::string& what,
                  const std::string& file) {
   if (!input.shape) return;
   bool fits = tensor.rank() == static_cast<int>(input.shape->size());
   for (size_t axis = 0; fits && axis < input.shape->size(); ++axis)
-    fits = (*input.shape)[axis].is_symbolic() || (*input.shape)[axis] == tensor.dims()[axis];
+    fits = (*input.shape)[axis] < 0 || Dim((*input.shape)[axis]) == tensor.dims()[axis];
   user_check(fits, ErrorKind::InvalidArgument,
              "{} is {}, but the model takes {}.\nhint: Pass an array of that shape{}.", what,
              tensor.describe(), input.str(),
              is_image(file) ? "; images take --size HxW and --layout chw or hwc" : "");
 }
 
-void add_array(Given& given, const Signature& input, Tensor tensor, const std::string& file,
+void add_array(Given& given, const Port& input, Tensor tensor, const std::string& file,
                const InputOptions& options) {
   check_dtype(tensor, input, file, options);
   given[input.name].push_back({std::move(tensor), file});
 }
 
-void add_json(Given& given, const std::vector<Signature>& inputs, const std::string& name,
+void add_json(Given& given, const std::vector<Port>& inputs, const std::string& name,
               const std::string& file) {
   const JsonValue value = JsonValue::parse(read_file(file));
   if (!value.is_object()) {
-    const Signature& input = find_input(inputs, name, format("\"{}\"", file));
-    given[input.name].push_back({tensor_of(value, input.dtype), file});
+    const Port& input = find_input(inputs, name, format("\"{}\"", file));
+    given[input.name].push_back({tensor_of(value, input.likely_dtype()), file});
     return;
   }
   for (const auto& [key, content] : value.object()) {
-    const Signature& input = find_input(inputs, key, format("\"{}\"", file));
-    given[input.name].push_back({tensor_of(content, input.dtype), file});
+    const Port& input = find_input(inputs, key, format("\"{}\"", file));
+    given[input.name].push_back({tensor_of(content, input.likely_dtype()), file});
   }
 }
 
-void add_file(Given& given, const std::vector<Signature>& inputs, const std::string& name,
+void add_file(Given& given, const std::vector<Port>& inputs, const std::string& name,
               const std::string& file, const InputOptions& options) {
   const FileKind kind = interop::guess_kind(file);
   const std::string what = format("\"{}\"", file);
@@ -139,7 +139,7 @@ void add_file(Given& given, const std::vector<Signature>& inputs, const std::str
     }
     case FileKind::Jpeg:
     case FileKind::Png: {
-      const Signature& input = find_input(inputs, name, what);
+      const Port& input = find_input(inputs, name, what);
       given[input.name].push_back({image_input(file, input, options), file});
       return;
     }
@@ -169,14 +169,14 @@ Shape parse_shape(const std::string& text) {
   return shape;
 }
 
-Shape shape_of_random(const Signature& input, const Shape* wanted, int64_t batch) {
+Shape shape_of_random(const Port& input, const Shape* wanted, int64_t batch) {
   if (wanted) return *wanted;
   Shape shape;
   bool open = !input.shape;
   for (size_t axis = 0; input.shape && axis < input.shape->size(); ++axis) {
-    const Dim size = (*input.shape)[axis];
-    open |= axis > 0 && size.is_symbolic();
-    shape.push_back(size.is_known() ? size : Dim(batch));
+    const int64_t size = (*input.shape)[axis];
+    open |= axis > 0 && size < 0;
+    shape.push_back(size < 0 ? batch : size);
   }
   user_check(
       !open, ErrorKind::InvalidArgument,
@@ -186,7 +186,7 @@ Shape shape_of_random(const Signature& input, const Shape* wanted, int64_t batch
   return shape;
 }
 
-Tensor random_input(const Signature& input, const Shape* wanted, const InputOptions& options,
+Tensor random_input(const Port& input, const Shape* wanted, const InputOptions& options,
                     std::mt19937_64& engine) {
   const Shape shape = shape_of_random(input, wanted, options.batch);
   int64_t count = 1;
@@ -195,9 +195,9 @@ Tensor random_input(const Signature& input, const Shape* wanted, const InputOpti
   std::normal_distribution<double> normal;
   // Integers are mostly indices, and 0 and 1 are indices of nearly everything.
   for (double& x : numbers)
-    x = is_floating(input.dtype) ? normal(engine) : static_cast<double>(engine() & 1);
+    x = is_floating(input.likely_dtype()) ? normal(engine) : static_cast<double>(engine() & 1);
   const Tensor wide = Tensor::from_vector(numbers, Dims(shape), DType::Float64);
-  return input.dtype == DType::Float64 ? wide : cast(wide, input.dtype);
+  return input.likely_dtype() == DType::Float64 ? wide : cast(wide, input.likely_dtype());
 }
 
 Tensor joined(const std::vector<Part>& parts) {
@@ -215,12 +215,11 @@ std::pair<std::string, std::string> split_name(const std::string& word) {
   return {word.substr(0, equals), word.substr(equals + 1)};
 }
 
-std::vector<Tensor> model_inputs(const std::vector<Signature>& inputs,
-                                 const InputOptions& options) {
+std::vector<Tensor> model_inputs(const std::vector<Port>& inputs, const InputOptions& options) {
   Given given;
   for (const std::string& word : options.files) {
     const auto [name, file] = split_name(word);
-    add_file(given, inputs, name, file, options);
+    interop::naming_file(file, [&] { add_file(given, inputs, name, file, options); });
   }
   std::map<std::string, Shape> shapes;
   for (const std::string& word : options.shapes) {
@@ -229,7 +228,7 @@ std::vector<Tensor> model_inputs(const std::vector<Signature>& inputs,
   }
   std::mt19937_64 engine(options.seed);
   std::vector<Tensor> made;
-  for (const Signature& input : inputs) {
+  for (const Port& input : inputs) {
     if (const auto found = given.find(input.name); found != given.end()) {
       made.push_back(joined(found->second));
       check_shape(made.back(), input, format("\"{}\"", found->second[0].file),

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "oar/interop/any_model.h"
+#include "oar/interop/load.h"
 
 namespace oar::cli {
 
@@ -26,7 +26,7 @@ struct InputOptions {
 };
 
 // A tensor for each input. Errors name the file, the input, and both dtypes or shapes.
-std::vector<Tensor> model_inputs(const std::vector<interop::Signature>& inputs,
+std::vector<Tensor> model_inputs(const std::vector<interop::Port>& inputs,
                                  const InputOptions& options);
 
 // "name=text", or ("", text).

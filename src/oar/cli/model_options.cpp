@@ -119,8 +119,8 @@ void add_convert(CLI::App& app, int& status) {
       "  oar convert inference.pdmodel net.onnx --input-shape x=1,3,224,224\n"
       "  oar convert weights.pth weights.safetensors\n"
       "Status 1: it is converted, and --compare found a larger difference than --tolerance.\n"
-      "Needs the Python package.");
-  command->callback([query, &status] { status = convert(*query); });
+      ".oar files are written by the Python package; all others need no Python.");
+  command->callback([query, &status] { status = convert(std::cout, *query); });
 }
 
 void add_train(CLI::App& app, bool color, int& status) {

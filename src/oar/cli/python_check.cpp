@@ -33,36 +33,6 @@ else:
         print("broken " + type(error).__name__ + ": " + " ".join(str(error).split()))
 )";
 
-// Runs a program and captures its output; false if it could not be run or failed.
-bool capture(const std::vector<std::string>& command, std::string& output) {
-  std::array<int, 2> pipe{};
-  if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return false;
-  const ScopeGuard close_reader([&] { ::close(pipe[0]); });
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  const ScopeGuard destroy_actions([&] { posix_spawn_file_actions_destroy(&actions); });
-  posix_spawn_file_actions_adddup2(&actions, pipe[1], STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  pid_t child = 0;
-  const int failed =
-      posix_spawnp(&child, command[0].c_str(), &actions, nullptr, arguments.data(), environ);
-  ::close(pipe[1]);
-  if (failed != 0) return false;
-  std::array<char, 4096> piece{};
-  for (;;) {
-    const ssize_t got = ::read(pipe[0], piece.data(), piece.size());
-    if (got > 0) output.append(piece.data(), static_cast<std::size_t>(got));
-    if (got == 0 || (got < 0 && errno != EINTR)) break;
-  }
-  int status = 0;
-  while (::waitpid(child, &status, 0) == -1 && errno == EINTR) {
-  }
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
 // The one the user names, that of the checkout whose build this is, or the first on the path.
 std::string python_to_check() {
   namespace fs = std::filesystem;
@@ -76,11 +46,41 @@ std::string python_to_check() {
 
 }  // namespace
 
+int run_program(const std::vector<std::string>& command, int stream, std::string& output) {
+  std::array<int, 2> pipe{};
+  if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return -1;
+  const ScopeGuard close_reader([&] { ::close(pipe[0]); });
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  const ScopeGuard destroy_actions([&] { posix_spawn_file_actions_destroy(&actions); });
+  const int other = stream == STDOUT_FILENO ? STDERR_FILENO : STDOUT_FILENO;
+  posix_spawn_file_actions_adddup2(&actions, pipe[1], stream);
+  posix_spawn_file_actions_addopen(&actions, other, "/dev/null", O_WRONLY, 0);
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  const int failed =
+      posix_spawnp(&child, command[0].c_str(), &actions, nullptr, arguments.data(), environ);
+  ::close(pipe[1]);
+  if (failed != 0) return -1;
+  std::array<char, 4096> piece{};
+  for (;;) {
+    const ssize_t got = ::read(pipe[0], piece.data(), piece.size());
+    if (got > 0) output.append(piece.data(), static_cast<std::size_t>(got));
+    if (got == 0 || (got < 0 && errno != EINTR)) break;
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) == -1 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 PythonCheck check_python() {
   PythonCheck result;
   const std::string python = python_to_check();
   std::string output;
-  if (!capture({python, "-c", kScript}, output)) {
+  if (run_program({python, "-c", kScript}, STDOUT_FILENO, output) != 0) {
     result.detail = python;
     return result;
   }

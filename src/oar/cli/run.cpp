@@ -71,7 +71,7 @@ void write_outputs(const std::string& path, const std::vector<NamedTensor>& outp
 int run_model(std::ostream& out, bool color, const RunQuery& query) {
   if (query.model.threads > 0) set_num_threads(query.model.threads);
   const std::vector<std::string> labels = lines_of(query.labels);
-  const interop::AnyModel model = interop::AnyModel::load(
+  const interop::GraphModel model = interop::load_model(
       query.model.path, {query.model.method, query.model.weights, query.model.verify});
   const std::vector<Tensor> inputs = model_inputs(model.inputs(), query.inputs);
   const auto start = std::chrono::steady_clock::now();

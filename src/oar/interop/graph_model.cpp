@@ -57,6 +57,21 @@ Program GraphCapture::finish(const std::vector<Value>& outputs) {
   return capture_.finish(std::move(tensors));
 }
 
+// ---- inputs ------------------------------------------------------------------------------------
+
+std::string Port::size_name(size_t axis) const {
+  const bool has_name = axis < open_sizes.size() && !open_sizes[axis].empty();
+  return has_name ? open_sizes[axis] : format("{}_{}", name, axis);
+}
+
+std::string Port::str() const {
+  std::vector<std::string> sizes;
+  for (size_t axis = 0; shape && axis < shape->size(); ++axis)
+    sizes.push_back((*shape)[axis] >= 0 ? std::to_string((*shape)[axis]) : size_name(axis));
+  return format("{}: {}[{}]", name, dtype ? name_of(*dtype) : "any dtype",
+                shape ? join(sizes, ", ") : "any shape");
+}
+
 // ---- runs --------------------------------------------------------------------------------------
 
 namespace {
@@ -82,7 +97,9 @@ void check_input(const Port& port, const Tensor& given) {
 // on them alone is computed now.
 struct Entry {
   explicit Entry(Imported imported, size_t inputs)
-      : executor(for_inference(imported.program)), constant(std::move(imported.constant)) {
+      : executor(for_inference(imported.program)),
+        constant(std::move(imported.constant)),
+        results(std::move(imported.results)) {
     for (size_t place = 0; place < inputs; ++place)
       if (!constant.contains(place)) places.push_back(place);
   }
@@ -99,6 +116,7 @@ struct Entry {
 
   Executor executor;
   std::map<size_t, Tensor> constant;
+  std::string results;
   std::vector<size_t> places;  // of the program's inputs among the model's
 };
 using SharedEntry = std::shared_ptr<const Entry>;
@@ -111,6 +129,10 @@ struct GraphModel::Parts {
   std::function<std::vector<std::string>()> names;
   Import import;
   Steps steps;
+  Whole whole;
+  Arrange arrange;
+  FileKind kind = FileKind::Unknown;
+  std::string path;
   std::mutex mutex;
   std::string obstacle;              // why there is no program
   std::vector<SharedEntry> entries;  // the newest last
@@ -126,7 +148,9 @@ struct GraphModel::Parts {
       if ((*one)->fits(given)) return *one;
     refuse_nested_capture();
     try {
-      return added(std::make_shared<const Entry>(import(given), inputs.size()), given);
+      return naming_file(path, [&] {
+        return added(std::make_shared<const Entry>(import(given), inputs.size()), given);
+      });
     } catch (const Error& error) {
       if (!steps || error.kind() != ErrorKind::Unsupported) throw;
       obstacle = error.text();
@@ -153,6 +177,11 @@ GraphModel::GraphModel(std::vector<Port> inputs, std::vector<std::string> output
   parts_->steps = std::move(steps);
 }
 
+GraphModel::GraphModel(std::vector<Port> inputs, std::vector<std::string> outputs, Whole whole)
+    : GraphModel(std::move(inputs), std::move(outputs), Import{}) {
+  parts_->whole = std::move(whole);
+}
+
 const std::vector<Port>& GraphModel::inputs() const { return parts_->inputs; }
 std::vector<std::string> GraphModel::outputs() const {
   return parts_->names ? parts_->names() : parts_->outputs;
@@ -161,17 +190,39 @@ void GraphModel::name_outputs(std::function<std::vector<std::string>()> names) {
   parts_->names = std::move(names);
 }
 
+void GraphModel::take_more_than_tensors(Arrange arrange) { parts_->arrange = std::move(arrange); }
+void GraphModel::came_from(FileKind kind, std::string path) {
+  parts_->kind = kind;
+  parts_->path = std::move(path);
+}
+
 std::vector<Tensor> GraphModel::run(const std::vector<Tensor>& inputs) const {
+  return run_arranged(inputs).tensors;
+}
+
+Results GraphModel::run_arranged(const std::vector<Tensor>& inputs) const {
+  if (parts_->whole.run) return {parts_->whole.run(inputs), {}};
   const SharedEntry entry = parts_->entry(inputs);
-  return entry ? entry->executor.run(entry->taken_of(inputs)) : parts_->steps(inputs);
+  if (!entry) return {naming_file(parts_->path, [&] { return parts_->steps(inputs); }), {}};
+  return {entry->executor.run(entry->taken_of(inputs)), entry->results};
 }
 
 Program GraphModel::program(const std::vector<Tensor>& inputs) const {
+  if (parts_->whole.run) return parts_->whole.program();
   const SharedEntry entry = parts_->entry(inputs);
   user_check(entry, ErrorKind::Unsupported,
              "the model runs step by step, as no program can be made of it: {}", parts_->obstacle);
   return parts_->import(inputs).program;
 }
+
+bool GraphModel::takes_more_than_tensors() const { return parts_->arrange != nullptr; }
+GraphModel GraphModel::arranged(std::string_view arguments) const {
+  user_check(parts_->arrange, ErrorKind::InvalidArgument, "the model takes tensors only.");
+  return parts_->arrange(arguments);
+}
+
+FileKind GraphModel::kind() const { return parts_->kind; }
+const std::string& GraphModel::path() const { return parts_->path; }
 
 void refuse_unknown(const std::vector<std::string>& unknown, std::string_view kind) {
   const std::set<std::string> names(unknown.begin(), unknown.end());

@@ -1,5 +1,4 @@
-// What the importers of graphs share: a run of the nodes that is captured, and a model that keeps a program for each set of
-// input sizes.
+// A model that runs, whatever its format, and what the importers of graphs share: a run of the nodes that is captured.
 //
 //   GraphCapture graph;
 //   Value x = graph.input("data", like);
@@ -17,6 +16,7 @@
 
 #include "oar/base/api.h"
 #include "oar/compiler/capture/capture.h"
+#include "oar/interop/guess.h"
 #include "oar/ir/program.h"
 #include "oar/tensor/tensor.h"
 
@@ -52,6 +52,11 @@ struct Port {
   std::optional<DType> dtype;
   std::optional<std::vector<int64_t>> shape;  // -1: open
   std::vector<std::string> open_sizes;        // what the file calls them, by axis; empty: nothing
+
+  DType likely_dtype() const { return dtype.value_or(DType::Float32); }
+  // … or "x_0", the first size of x.
+  std::string size_name(size_t axis) const;
+  std::string str() const;  // "image: float32[batch, 3, 224, 224]"
 };
 
 // A program for some inputs of a model.
@@ -60,10 +65,18 @@ struct Imported {
   Program program;
   // Inputs that decide on shapes, by their places among the model's: constants here, which the program does not take.
   std::map<size_t, Tensor> constant;
+  std::string results;  // see Results
 };
 
-// A model that runs. It is imported when it first runs; inputs that do not fit a program that it has get one of their own. The 64 made
-// last are kept.
+// What a run gives. Where outputs are lists of tensors, their tensors come one after the other, and `arrangement` says in JSON how they
+// make up the outputs: [{"tensor": true}, [{"tensor": true}, {"tensor": true}], null]. It is empty if all outputs are tensors.
+struct Results {
+  std::vector<Tensor> tensors;
+  std::string arrangement;
+};
+
+// A model that runs. One of another framework is imported when it first runs; inputs that do not fit a program that it has get one of
+// their own. The 64 made last are kept.
 class GraphModel {
  public:
   // The program for inputs like these.
@@ -72,16 +85,35 @@ class GraphModel {
   using Steps = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
   GraphModel(std::vector<Port> inputs, std::vector<std::string> outputs, Import import,
              Steps steps = {});
+  // A model that is a program already, and checks its inputs itself.
+  struct Whole {
+    Steps run;
+    std::function<Program()> program;
+  };
+  GraphModel(std::vector<Port> inputs, std::vector<std::string> outputs, Whole whole);
 
   // Where only a run tells how many outputs there are, and what they are called: those of the newest.
   void name_outputs(std::function<std::vector<std::string>()> names);
+  // Where inputs may be more than tensors: the model for arguments of this structure, as JSON: {"args": [{"tensor": true}, 3, null],
+  // "kwargs": {}}. Lists, {"tuple": […]} and {"dict": [[key, value], …]} hold others. Its inputs are the tensors.
+  using Arrange = std::function<GraphModel(std::string_view arguments)>;
+  void take_more_than_tensors(Arrange arrange);
+  void came_from(FileKind kind, std::string path);
 
   const std::vector<Port>& inputs() const;
   std::vector<std::string> outputs() const;
   // In the order of inputs() and outputs(). Several threads may call it at once.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs) const;
-  // The program for inputs like these.
+  Results run_arranged(const std::vector<Tensor>& inputs) const;
+  // The program for inputs like these; of Oar's own files as it is there, before any pass.
   Program program(const std::vector<Tensor>& inputs) const;
+
+  bool takes_more_than_tensors() const;
+  GraphModel arranged(std::string_view arguments) const;
+
+  // The file that load_model opened; of an unknown kind and without a path if there was none.
+  FileKind kind() const;
+  const std::string& path() const;
 
  private:
   struct Parts;

@@ -1,12 +1,13 @@
 // What kind of file is this? Its content decides. The ending does so only for text that could be anything.
 //
-// A new importer adds a kind here, and a row in any_model.cpp if its files are models that run.
+// A new importer adds a kind here, and a row in load.cpp if its files are models that run.
 #pragma once
 
 #include <string>
 #include <string_view>
 
 #include "oar/base/api.h"
+#include "oar/base/error.h"
 
 namespace OAR_API oar {
 namespace interop {
@@ -53,6 +54,19 @@ FileKind guess_kind(const std::string& path);
 // The file that is meant by a path: the file itself; for the prefix of several files, the one with the program; for a folder, the only
 // model inside. An error says what was looked for.
 std::string model_file(const std::string& path);
+
+// Calls body, and names the file in an error that does not.
+template <class F>
+auto naming_file(const std::string& path, F&& body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::Interrupted || path.empty() ||
+        error.text().find(path) != std::string::npos)
+      throw;
+    throw Error(error.kind(), "\"" + path + "\" cannot be read: " + error.text(), error.hint());
+  }
+}
 
 }  // namespace interop
 }  // namespace oar

@@ -25,6 +25,7 @@ class JsonValue {
   bool is_object() const { return std::holds_alternative<Object>(content_); }
   bool is_number() const { return std::holds_alternative<JsonReader::Number>(content_); }
   bool has_integer() const { return is_number() && std::get<JsonReader::Number>(content_).integer; }
+  bool is_null() const { return std::holds_alternative<std::monostate>(content_); }
   bool is_flag() const { return std::holds_alternative<bool>(content_); }
 
   const std::string& text() const;

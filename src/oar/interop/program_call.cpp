@@ -159,6 +159,7 @@ Program for_writing(const Program& program, std::string_view format,
       expanded_until(for_inference(program), [&](const Program& inner, const Instruction& call) {
         return can_be_written(ProgramCall(inner, call));
       });
+  put_channels_first(made);
   std::set<std::string> missing;
   collect_unwritable(made, can_be_written, missing);
   user_check(missing.empty(), ErrorKind::Unsupported,

@@ -67,7 +67,9 @@ bool recompute(Program& program, PassContext& context);
 bool expand(Program& program, PassContext& context);
 bool fuse(Program& program, PassContext& context);
 
-// Without a context: it needs none.
+// Without a context: they need none.
 bool remove_dead(Program& program);
+// For files of other frameworks, which have the channels of images first.
+bool put_channels_first(Program& program);
 
 }  // namespace oar

@@ -91,7 +91,8 @@ const Converter* find_converter(std::string_view domain, std::string_view op) {
        {elementwise_converters(), shape_converters(), reduction_converters(), network_converters(),
         recurrent_converters(), resize_converters(), selection_converters(), control_converters(),
         sequence_converters(), attention_converters(), signal_converters(), detection_converters(),
-        training_converters(), contrib_converters()})
+        training_converters(), contrib_converters(), contrib_attention_converters(),
+        contrib_quantised_converters(), tree_converters()})
     for (const Converter& c : table)
       if (c.op == op && c.domain == domain) return &c;
   return nullptr;

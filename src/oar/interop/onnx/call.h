@@ -26,6 +26,7 @@ struct Item {
   // A sequence: its elements are known, one by one. An optional without an element is a sequence of none.
   std::shared_ptr<const std::vector<Item>> sequence;
   bool is_none = false;
+  int64_t number = 0;  // of an input's dtype in ONNX, if Oar holds it as another one
 
   // Tensors that an attribute or a shape could be.
   static constexpr int64_t kFew = 4096;
@@ -94,6 +95,9 @@ class Call {
   // The axes of a call: an attribute in old versions, an input in newer ones. Nothing if neither is given.
   std::optional<std::vector<int64_t>> axes(size_t input) const;
 
+  // The same node with other inputs.
+  Call with(std::vector<Item> inputs) const { return {node, opset, std::move(inputs), around_}; }
+
   [[noreturn]] void refuse(std::string_view why) const;
 
  private:
@@ -122,6 +126,9 @@ std::span<const Converter> signal_converters();
 std::span<const Converter> detection_converters();
 std::span<const Converter> training_converters();
 std::span<const Converter> contrib_converters();
+std::span<const Converter> contrib_attention_converters();
+std::span<const Converter> contrib_quantised_converters();
+std::span<const Converter> tree_converters();
 // Null if no table has the operator.
 const Converter* find_converter(std::string_view domain, std::string_view op);
 

@@ -48,26 +48,23 @@ class Importer {
     scopes_.emplace_back();
     for (const auto& [name, tensor] : model_.graph.initializers) add_constant(name, tensor);
     for (const Port& port : model_.graph.inputs) {
-      if (const auto given = expected_.constant.find(port.name);
-          given != expected_.constant.end()) {
-        scopes_[0].erase(port.name);
-        add_constant(port.name, given->second);
-      }
-      if (scopes_[0].contains(port.name)) continue;  // an initializer that a caller could replace
-      imported.inputs.push_back(port.name);
-      add_input(port);
+      if (scopes_[0].contains(port.name) && !expected_.constant.contains(port.name))
+        continue;  // an initializer that a caller could replace
+      scopes_[0].erase(port.name);
+      const auto given = expected_.structures.find(port.name);
+      define(port.name, input_of(port, port.name,
+                                 given == expected_.structures.end() ? Given() : given->second,
+                                 imported.inputs));
     }
     for (const Node& node : model_.graph.nodes) add_node(node);
-    std::vector<Tensor> outputs;
-    for (const Port& port : model_.graph.outputs) {
-      imported.outputs.push_back(port.name);
-      const Item& made = value(port.name, "an output of the model");
-      user_check(made.tensor.defined(), ErrorKind::Unsupported,
-                 "the output '{}' is a sequence or an optional.", port.name);
-      outputs.push_back(made.tensor);
-    }
+    Outputs outputs;
+    std::vector<std::string> parts;
+    for (const Port& port : model_.graph.outputs)
+      parts.push_back(outputs.add(port.name, value(port.name, "an output of the model")));
+    if (outputs.has_more) imported.results = format("[{}]", join(parts, ", "));
+    imported.outputs = std::move(outputs.names);
     scopes_.clear();  // only the program may keep what the nodes computed
-    imported.program = capture_.finish(std::move(outputs));
+    imported.program = capture_.finish(std::move(outputs.tensors));
     return imported;
   }
 
@@ -79,10 +76,71 @@ class Importer {
     define(name, std::move(item));
   }
 
-  void add_input(const Port& port) {
-    user_check(port.is_tensor, ErrorKind::Unsupported, "the input '{}' is no tensor.", port.name);
-    InputSpec spec{.dtype = port.dtype, .name = port.name};
-    const auto found = expected_.examples.find(port.name);
+  // The tensors of the outputs one after the other, and how they make up the outputs.
+  struct Outputs {
+    std::vector<Tensor> tensors;
+    std::vector<std::string> names;
+    bool has_more = false;  // than tensors
+
+    std::string add(const std::string& name, const Item& made) {
+      if (made.is_none || made.sequence) has_more = true;
+      if (made.is_none) return "null";
+      if (!made.sequence) {
+        user_check(made.tensor.defined(), ErrorKind::Unsupported,
+                   "the output '{}' is left empty by the node that makes it.", name);
+        tensors.push_back(made.tensor);
+        names.push_back(name);
+        return R"({"tensor": true})";
+      }
+      std::vector<std::string> parts;
+      for (size_t i = 0; i < made.sequence->size(); ++i)
+        parts.push_back(add(format("{}.{}", name, i), made.sequence->at(i)));
+      return format("[{}]", join(parts, ", "));
+    }
+  };
+
+  static const char* described(const Port& port) {
+    return port.kind == Port::Sequence   ? "a sequence"
+           : port.kind == Port::Optional ? "an optional"
+                                         : "a map or a sparse tensor";
+  }
+
+  // Elements of a sequence are inputs of the program.
+  Item input_of(const Port& port, const std::string& name, const Given& given,
+                std::vector<std::string>& inputs) {
+    if (port.kind == Port::Optional && given.kind != Given::None)
+      return input_of(*port.element, name, given, inputs);
+    Item item;
+    if (port.kind == Port::Optional ||
+        (port.kind == Port::Sequence && given.kind == Given::Sequence)) {
+      item.is_none = port.kind == Port::Optional;
+      Values items;
+      for (size_t i = 0; i < given.items.size(); ++i)
+        items.push_back(input_of(*port.element, format("{}.{}", name, i), given.items[i], inputs));
+      item.sequence = std::make_shared<const Values>(std::move(items));
+      return item;
+    }
+    user_check(port.kind == Port::Tensor && given.kind == Given::Tensor, ErrorKind::InvalidArgument,
+               "the input '{}' is {}, which does not fit what is given for it.\nhint: Pass {}.",
+               name, port.kind == Port::Tensor ? "a tensor" : described(port),
+               port.kind == Port::Tensor     ? "a tensor"
+               : port.kind == Port::Sequence ? "a list of tensors"
+                                             : "models without such inputs");
+    if (const auto constant = expected_.constant.find(name); constant != expected_.constant.end()) {
+      const FreshLayers fresh;
+      history_of(constant->second).name = name;
+      item.tensor = constant->second;
+      make_known(item);
+      if (number_of(port.dtype) != port.number) item.number = port.number;
+      return item;
+    }
+    inputs.push_back(name);
+    return tensor_input(port, name);
+  }
+
+  Item tensor_input(const Port& port, const std::string& name) {
+    InputSpec spec{.dtype = port.dtype, .name = name};
+    const auto found = expected_.examples.find(name);
     const Tensor example = found == expected_.examples.end() ? Tensor{} : found->second;
     std::vector<Port::Size> sizes = port.shape;
     if (!port.has_shape) {
@@ -90,9 +148,11 @@ class Importer {
           example.defined(), ErrorKind::Unsupported,
           "the file does not say how many axes the input '{}' has.\nhint: Run the model once: it is imported for "
           "inputs like those.",
-          port.name);
+          name);
       sizes.resize(static_cast<size_t>(example.rank()));
     }
+    if (port.name.empty())  // an element: each has sizes of its own, whatever the file calls them
+      for (Port::Size& size : sizes) size.symbol.clear();
     for (size_t i = 0; i < sizes.size(); ++i) {
       const bool seen = example.defined() && static_cast<size_t>(example.rank()) == sizes.size();
       const int64_t size = seen ? example.dims()[i].value() : -1;
@@ -100,15 +160,17 @@ class Importer {
         spec.shape.push_back(Dim(size));
       else
         spec.shape.push_back(sizes[i].value >= 0 ? Dim(sizes[i].value)
-                                                 : open_size(sizes[i], port, i, size));
+                                                 : open_size(sizes[i], name, i, size));
     }
     const Capture::Scope scope(capture_);
-    define(port.name, Item(capture_.input(spec)));
+    Item item(capture_.input(spec));
+    if (number_of(port.dtype) != port.number) item.number = port.number;
+    return item;
   }
 
-  Dim open_size(const Port::Size& size, const Port& port, size_t axis, int64_t seen) {
+  Dim open_size(const Port::Size& size, const std::string& input, size_t axis, int64_t seen) {
     const bool is_named = !size.symbol.empty() && size.symbol != "?";
-    const std::string name = is_named ? size.symbol : format("{}_{}", port.name, axis);
+    const std::string name = is_named ? size.symbol : format("{}_{}", input, axis);
     const auto [found, is_new] = symbols_.try_emplace(name);
     // Networks halve images several times and join the halves again, which fits for sizes like this one.
     constexpr int64_t kLikelyBatch = 2, kLikelySize = 320;

@@ -1,8 +1,10 @@
 #include "oar/interop/onnx/model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 
 #include "oar/base/error.h"
 #include "oar/base/file.h"
@@ -12,7 +14,8 @@
 namespace oar::onnx {
 namespace {
 
-constexpr int kDeepest = 64;  // graphs inside graphs
+constexpr int kDeepest = 64;                                  // graphs inside graphs
+constexpr int64_t kNewestFormat = 14, kNewestOperators = 28;  // of ONNX 1.23
 
 struct Number {
   int64_t number;
@@ -25,9 +28,8 @@ constexpr Number kDTypes[] = {
     {12, DType::UInt32},     {13, DType::UInt64},   {14, DType::Complex64},
     {15, DType::Complex128}, {16, DType::BFloat16}, {17, DType::Float8E4M3FN},
     {19, DType::Float8E5M2}, {21, DType::UInt4},    {22, DType::Int4},
-    {4, DType::Int32},  // uint16, which Oar does not have
+    {kUInt16, DType::Int32},  // which Oar does not have
 };
-constexpr int64_t kUInt16 = 4;
 constexpr const char* kOthers[] = {"undefined", "", "", "", "uint16", "", "", "", "string"};
 
 // The content of a TensorProto before it becomes a tensor: one of several fields has it.
@@ -204,8 +206,30 @@ Tensor uint16_of(const Stored& s, const std::string& folder) {
   return wide;
 }
 
+// A float of a sign, an exponent and some bits of a mantissa. There is no infinity, and what would be the negative zero is NaN.
+float fnuz_value(uint8_t bits, int mantissa_bits, int bias) {
+  if (bits == 0x80) return std::numeric_limits<float>::quiet_NaN();
+  const int exponent = (bits & 0x7f) >> mantissa_bits, mantissa = bits & ((1 << mantissa_bits) - 1);
+  const int whole = exponent == 0 ? mantissa : mantissa + (1 << mantissa_bits);
+  const double size = std::ldexp(whole, std::max(exponent, 1) - bias - mantissa_bits);
+  return static_cast<float>((bits & 0x80) != 0 ? -size : size);
+}
+Tensor fnuz_of(const Stored& s, const std::string& folder) {
+  Stored bytes = s;
+  bytes.type = 2;  // uint8: the same bytes
+  const Tensor bits = tensor_of(bytes, folder), wide = Tensor::empty(bits.shape(), DType::Float32);
+  const auto* from = static_cast<const uint8_t*>(bits->data);
+  const bool long_mantissa = s.type == kFloat8E4M3FNUZ;
+  std::transform(from, from + bits.numel().value(), wide.data<float>(), [&](uint8_t one) {
+    return long_mantissa ? fnuz_value(one, 3, 8) : fnuz_value(one, 2, 16);
+  });
+  return wide;
+}
+bool is_fnuz(int64_t number) { return number == kFloat8E4M3FNUZ || number == kFloat8E5M2FNUZ; }
+
 Tensor tensor_of(const Stored& s, const std::string& folder) {
   if (s.type == kUInt16) return uint16_of(s, folder);
+  if (is_fnuz(s.type)) return fnuz_of(s, folder);
   const DType dtype = dtype_of(s.type);
   Shape shape;
   for (const int64_t size : s.sizes) shape.push_back(size);
@@ -241,25 +265,62 @@ Port::Size parse_size(std::string_view message) {
   return size;
 }
 
+void parse_tensor_type(std::string_view message, Port& port) {
+  for (ProtoReader r(message); r.next();) {
+    if (r.field() == 1) {
+      port.number = r.integer();
+      port.dtype = is_fnuz(port.number) ? DType::Float32 : dtype_of(port.number);
+    }
+    if (r.field() != 2) continue;
+    port.has_shape = true;
+    for (ProtoReader sizes(r.bytes()); sizes.next();)
+      if (sizes.field() == 1) port.shape.push_back(parse_size(sizes.bytes()));
+  }
+}
+
+void parse_type(std::string_view message, Port& port, int depth);
+
+// Of a sequence or an optional.
+std::shared_ptr<const Port> parse_element(std::string_view message, int depth) {
+  Port element;
+  element.kind = Port::Other;
+  for (ProtoReader r(message); r.next();)
+    if (r.field() == 1) parse_type(r.bytes(), element, depth + 1);
+  return std::make_shared<const Port>(std::move(element));
+}
+
+void parse_type(std::string_view message, Port& port, int depth) {
+  user_check(depth <= kDeepest, ErrorKind::InvalidArgument,
+             "the type of '{}' is nested more than {} deep.", port.name, kDeepest);
+  for (ProtoReader r(message); r.next();) {
+    switch (r.field()) {
+      case 1:
+        port.kind = Port::Tensor;
+        parse_tensor_type(r.bytes(), port);
+        break;
+      case 4:
+        port.kind = Port::Sequence;
+        port.element = parse_element(r.bytes(), depth);
+        break;
+      case 9:
+        port.kind = Port::Optional;
+        port.element = parse_element(r.bytes(), depth);
+        break;
+      default:
+        break;
+    }
+  }
+}
+
 Port parse_port(std::string_view message) {
   Port port;
+  port.kind = Port::Other;  // a map, a sparse tensor
   std::string_view type;
   for (ProtoReader r(message); r.next();) {
     if (r.field() == 1) port.name = r.text();
     if (r.field() == 2) type = r.bytes();
   }
-  port.is_tensor = false;
-  for (ProtoReader kind(type); kind.next();) {
-    if (kind.field() != 1) continue;  // a sequence, a map, an optional
-    port.is_tensor = true;
-    for (ProtoReader r(kind.bytes()); r.next();) {
-      if (r.field() == 1) port.dtype = dtype_of(r.integer());
-      if (r.field() != 2) continue;
-      port.has_shape = true;
-      for (ProtoReader sizes(r.bytes()); sizes.next();)
-        if (sizes.field() == 1) port.shape.push_back(parse_size(sizes.bytes()));
-    }
-  }
+  parse_type(type, port, 0);
   return port;
 }
 
@@ -472,6 +533,13 @@ ModelFile parse_model(std::string_view file, const std::string& folder) {
     }
   }
   user_check(has_graph, ErrorKind::InvalidArgument, "the file is no ONNX model: it has no graph.");
+  const auto operators = model.opsets.find("");
+  const int64_t opset = operators == model.opsets.end() ? 0 : operators->second;
+  user_check(
+      model.ir_version <= kNewestFormat && opset <= kNewestOperators, ErrorKind::Unsupported,
+      "the model has version {} of ONNX's format and version {} of its operators; this Oar reads "
+      "those up to {} and {}.\nhint: Export it for an older version of the operators.",
+      model.ir_version, opset, kNewestFormat, kNewestOperators);
   return model;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,14 +40,16 @@ struct Node {
 // An input or output of a graph. Its sizes may be names, or not be known at all.
 struct Port {
   std::string name;
+  enum Kind : uint8_t { Tensor, Sequence, Optional, Other } kind = Tensor;
+  std::shared_ptr<const Port> element;  // of a sequence or an optional
   DType dtype = DType::Float32;
+  int64_t number = 1;  // ONNX's, of the dtype: Oar holds some as another one
   struct Size {
     int64_t value = -1;  // -1: open
     std::string symbol;
   };
   std::vector<Size> shape;
   bool has_shape = false;  // else even the rank is open
-  bool is_tensor = true;
 };
 
 struct Graph {
@@ -79,8 +82,10 @@ struct ModelFile {
 ModelFile parse_model(std::string_view file, const std::string& folder);
 // A TensorProto, as in the data files of ONNX's own tests.
 Tensor parse_tensor(std::string_view message, const std::string& folder = ".");
-// The dtype of ONNX's number, or an error that names it.
+// The dtype of ONNX's number, or an error that names it. Of computed tensors; those of a file may have others, which are held as a
+// wider one: uint16 as int32, and floats of 8 bits without a negative zero as float32.
 DType dtype_of(int64_t number);
+constexpr int64_t kUInt16 = 4, kFloat8E4M3FNUZ = 18, kFloat8E5M2FNUZ = 20;
 // … and back.
 int64_t number_of(DType dtype);
 

@@ -12,13 +12,12 @@ Tensor join_heads(const Tensor& x) {
   return reshape(transpose(x, {0, 2, 1, 3}), {x.dim(0), x.dim(2), x.dim(1) * x.dim(3)});
 }
 
+Tensor counted(Dim count) {
+  return cumsum_along(full({count}, 1.0, DType::Float32), 0, true, false);
+}
+
 namespace {
 
-// 0, 1, … as a column or a row of scores.
-Tensor counted(Dim count, std::initializer_list<Dim> shape) {
-  const Tensor ones = full({count}, 1.0, DType::Float32);
-  return reshape(cumsum_along(ones, 0, true, false), shape);
-}
 Tensor as_bias(const Tensor& allowed, DType dtype) {
   const Tensor zero = zeros({}, dtype);
   return where(allowed, zero, full({}, -std::numeric_limits<double>::infinity(), dtype));
@@ -33,10 +32,12 @@ void add_positions(AttentionCall& a) {
   const Dim queries = a.query.dim(2), keys = a.key.dim(2);
   const DType dtype = a.query.dtype();
   const bool window = a.left >= 0 || a.right >= 0;
-  const Tensor key = counted(keys, {1, keys});
+  const Tensor key = reshape(counted(keys), {1, keys});
   if (a.causal || window) {
-    Tensor query = counted(queries, {queries, 1});
-    if (a.lengths.defined())
+    Tensor query = reshape(counted(queries), {queries, 1});
+    if (a.first.defined())
+      query = query + reshape(cast(a.first, DType::Float32), {-1, 1, 1, 1});
+    else if (a.lengths.defined())
       query = query + reshape(cast(a.lengths, DType::Float32), {-1, 1, 1, 1}) -
               product_of({queries}, DType::Float32);
     else
@@ -58,10 +59,13 @@ void add_positions(AttentionCall& a) {
 }
 
 // softmax with zeros for a row of nothing but -inf.
-Tensor safe_softmax(const Tensor& x) {
-  const Tensor most = max(x, IntArgs({-1}), true);
+Tensor safe_softmax(const Tensor& x, const Tensor& sink) {
+  Tensor most = max(x, IntArgs({-1}), true);
+  if (sink.defined()) most = maximum(most, sink);
   const Tensor finite = where(isneginf(most), zeros_like(most), most);
-  const Tensor e = exp(x - finite), total = sum(e, IntArgs({-1}), x.dtype(), true);
+  const Tensor e = exp(x - finite);
+  Tensor total = sum(e, IntArgs({-1}), x.dtype(), true);
+  if (sink.defined()) total = total + exp(sink - finite);
   return e / where(equal(total, zeros_like(total)), ones_like(total), total);
 }
 
@@ -81,7 +85,7 @@ Attended attend(AttentionCall a) {
                     ? tanh(made.scores / full({}, a.softcap, made.scores.dtype())) * a.softcap
                     : made.scores;
   made.biased = a.bias.defined() ? made.capped + a.bias : made.capped;
-  made.weights = safe_softmax(made.biased);
+  made.weights = safe_softmax(made.biased, a.sink);
   made.out = matmul(made.weights, a.value);
   return made;
 }

@@ -118,25 +118,24 @@ Values loop_of(const Call& c) {
 
 // ---- scan --------------------------------------------------------------------------------------
 
-Values scan_of(const Call& c) {
+Values scanned(const Call& c, const Values& inputs) {
   const Graph& body = c.graph("body");
   const auto sequences = static_cast<size_t>(c.integer("num_scan_inputs", 0));
-  const size_t first = c.opset < 9 ? 1 : 0;  // old ones have lengths first, and a batch axis
-  if (c.opset < 9) c.refuse("it is of version 8, with a batch axis");
-  if (sequences > c.count() - first || sequences == 0) c.refuse("it has no sequences");
-  const size_t carried = c.count() - first - sequences;
+  if (sequences > inputs.size() || sequences == 0) c.refuse("it has no sequences");
+  const size_t carried = inputs.size() - sequences;
+  const char* directions = c.opset < 9 ? "directions" : "scan_input_directions";
   const auto at = [&](const char* name, size_t i) {
     const std::vector<int64_t> list = c.list(name);
     return i < list.size() ? list[i] : 0;
   };
   return c.captured([&] {
     std::vector<Tensor> start, rows;
-    for (size_t i = 0; i < carried; ++i) start.push_back(c.tensor(i));
+    for (size_t i = 0; i < carried; ++i) start.push_back(inputs[i].tensor);
     for (size_t i = 0; i < sequences; ++i) {
-      Tensor rows_of = c.tensor(carried + i);
+      Tensor rows_of = inputs[carried + i].tensor;
       if (const int64_t axis = at("scan_input_axes", i); axis != 0)
         rows_of = moveaxis(rows_of, {axis}, {0});
-      rows.push_back(at("scan_input_directions", i) ? flip(rows_of, {0}) : rows_of);
+      rows.push_back(at(directions, i) ? flip(rows_of, {0}) : rows_of);
     }
     const auto step = [&](const std::vector<Tensor>& now) {
       return tensors_of(c, c.run_graph(body, items_of(now)));
@@ -149,6 +148,41 @@ Values scan_of(const Call& c) {
     }
     return items_of(made);
   });
+}
+// Version 8 has lengths first, which nothing may give here, and a batch axis in front of everything: the body sees one sequence of
+// the batch, and all of them are computed one after the other.
+Values scan_of_batch(const Call& c) {
+  if (c.has(0)) c.refuse("its sequences have different lengths");
+  Values inputs;
+  for (size_t i = 1; i < c.count(); ++i) inputs.push_back(c.item(i));
+  const int64_t batch = c.tensor(1).dim(0).value();
+  if (batch <= 0 || batch > kMostUnrolled)
+    c.refuse("its batch is empty, or has more than 256 sequences");
+  std::vector<Values> results;
+  for (int64_t i = 0; i < batch; ++i) {
+    Values one;
+    c.captured([&]() -> Values {
+      for (const Item& item : inputs)
+        one.emplace_back(squeeze(slice(item.tensor, {0}, {i}, {i + 1}), IntArgs({0})));
+      return {};
+    });
+    results.push_back(scanned(c, one));
+  }
+  return c.captured([&] {
+    Values joined;
+    for (size_t k = 0; k < results[0].size(); ++k) {
+      std::vector<Tensor> rows;
+      for (const Values& r : results) rows.push_back(r[k].tensor);
+      joined.emplace_back(stack(rows, 0));
+    }
+    return joined;
+  });
+}
+Values scan_of(const Call& c) {
+  if (c.opset < 9) return scan_of_batch(c);
+  Values inputs;
+  for (size_t i = 0; i < c.count(); ++i) inputs.push_back(c.item(i));
+  return scanned(c, inputs);
 }
 
 constexpr Converter kConverters[] = {{"If", branch}, {"Loop", loop_of}, {"Scan", scan_of}};

@@ -83,8 +83,20 @@ Values cast_to(const Call& c) {
   return {result};
 }
 
-Values bit_cast(const Call& c) { return {bitcast(c.tensor(0), dtype_of(c.integer("to", 1)))}; }
-Values cast_like(const Call& c) { return {cast(c.tensor(0), c.tensor(1).dtype())}; }
+Values bit_cast(const Call& c) {
+  const bool narrows = c.item(0).number == kUInt16;  // held as int32
+  const Tensor x = narrows ? cast(c.tensor(0), DType::Int16) : c.tensor(0);
+  return {bitcast(x, dtype_of(c.integer("to", 1)))};
+}
+Values cast_like(const Call& c) {
+  if (c.item(1).number != 0 && c.item(1).number != kUInt16)
+    dtype_of(c.item(1).number);  // an error: results are not rounded to what Oar does not have
+  return {cast(c.tensor(0), c.tensor(1).dtype())};
+}
+Values bits_turned(const Call& c) {
+  if (c.item(0).number != kUInt16) return {bitwise_not(c.tensor(0))};
+  return {full({}, 65535, DType::Int32) - c.tensor(0)};
+}
 
 Values clip_to(const Call& c) {
   Tensor x = c.tensor(0);
@@ -180,7 +192,7 @@ constexpr Converter kConverters[] = {
     {"Log", unary<log>},
     {"Neg", unary<neg>},
     {"Not", unary<logical_not>},
-    {"BitwiseNot", unary<bitwise_not>},
+    {"BitwiseNot", bits_turned},
     {"Reciprocal", unary<reciprocal>},
     {"Relu", unary<relu>},
     {"Sigmoid", unary<sigmoid>},

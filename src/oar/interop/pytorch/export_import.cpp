@@ -240,7 +240,7 @@ Model model_of_export(const ZipFile& zip) {
   const auto import = [file](const std::vector<Tensor>& like) {
     return imported([&](Machine& machine) { return Runner(*file, machine).run(like); });
   };
-  return {interop::GraphModel(file->inputs, file->output_names, import), std::move(weights), {}};
+  return {interop::GraphModel(file->inputs, file->output_names, import), std::move(weights)};
 }
 
 }  // namespace oar::pytorch

@@ -4,7 +4,6 @@
 //   const std::vector<Tensor> out = model.graph.run({image});
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
 
@@ -19,9 +18,6 @@ namespace pytorch {
 struct Model {
   interop::GraphModel graph;
   NamedTensors weights;  // parameters and buffers, by their names in the module
-  // Of TorchScript: the model for arguments of this structure, as JSON: {"args": [{"tensor": true}, 3, null], "kwargs": {}}. Lists,
-  // {"tuple": […]} and {"dict": [[key, value], …]} hold others. Its inputs are the tensors.
-  std::function<interop::GraphModel(std::string_view arguments)> arranged;
 };
 
 enum class ArchiveKind : uint8_t { Export, Script, Other };

@@ -222,8 +222,10 @@ std::vector<Tensor> ScriptModel::steps(const Arrangement& arrangement,
 
 Model model_of_script(const ZipFile& zip) {
   const auto model = std::make_shared<ScriptModel>(read_script(zip));
-  return {model->graph(), model->weights(),
-          [model](std::string_view arguments) { return model->arranged(arguments); }};
+  interop::GraphModel graph = model->graph();
+  graph.take_more_than_tensors(
+      [model](std::string_view arguments) { return model->arranged(arguments); });
+  return {std::move(graph), model->weights()};
 }
 
 }  // namespace oar::pytorch

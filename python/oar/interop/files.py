@@ -1,14 +1,14 @@
-"""Models whose format is guessed."""
+"""What kind of file this is, and the model in it."""
 
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from oar import _C
 from oar.interop.graph import GraphModel
 
-__all__ = ["AnyModel", "FileGuess", "guess", "load"]
+__all__ = ["FileGuess", "guess", "load"]
 
 
 class FileGuess(NamedTuple):
@@ -50,30 +50,8 @@ def guess(path: str | os.PathLike[str]) -> FileGuess:
     return FileGuess(*_C.guess_file(os.fspath(path)))
 
 
-class AnyModel(GraphModel):
-    """A model of any format that Oar runs, fed in the order of ``inputs`` or by name; ``load`` returns it.
-
-    Args:
-        native: what the extension made of the files.
-
-    Examples:
-        >>> import oar
-        >>> model = oar.interop.load('net.onnx')  # doctest: +SKIP
-        >>> model.format, model.inputs, model.shapes  # doctest: +SKIP
-        ('onnx', ['image'], {'image': ['batch', 3, 224, 224]})
-        >>> scores, = model(oar.randn([1, 3, 224, 224]))  # doctest: +SKIP
-    """
-
-    def __init__(self, native: Any) -> None:
-        super().__init__(native)
-        self.format: str = native.kind
-        self.path: str = native.path
-
-
-def load(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None, method: str = "forward") -> AnyModel:
+def load(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None, method: str = "forward") -> GraphModel:
     """A model of any format that Oar runs: its own, Paddle's, ONNX, TensorFlow, TFLite, Caffe, ``torch.export``. The content decides which.
-
-    In ``shapes`` of the model, an open size is text, and None stands for any number of axes.
 
     Args:
         path: the file; the prefix of several files; or a folder with one model.
@@ -94,4 +72,4 @@ def load(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
         >>> model(oar.ones([4, 3]))[0].shape
         [4, 2]
     """
-    return AnyModel(_C.any_model(os.fspath(path), method, "" if weights is None else os.fspath(weights)))
+    return GraphModel(_C.any_model(os.fspath(path), method, "" if weights is None else os.fspath(weights)))
