@@ -66,6 +66,7 @@ def stage(source: Path, build: Path) -> None:
     names = ["lib/liboar.so", "bin/oar"]
     # Loaded from the folder of liboar.so, if they are there.
     names += [name for name in ("lib/libdnnl.so.3", "lib/liboar_codegen.so") if (build / name).exists()]
+    names += [name for name in ("lib/libdnnl.so.3", "lib/liboar_gloo.so", "lib/liboar_mpi.so") if (build / name).exists()]
     for name in names:
         link(build / name, package / name)
         wanted.add(package / name)
