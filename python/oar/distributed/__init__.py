@@ -1,4 +1,4 @@
-"""Several processes that work on one model. Today there is one: what has a meaning for a single process is here."""
+"""Several processes that work on one model."""
 
 from oar.distributed import auto_parallel, collective, communication, fleet, parallel_helper
 from oar.distributed.auto_parallel.api import dtensor_from_fn, reshard, shard_layer, shard_tensor, unshard_dtensor
@@ -7,12 +7,14 @@ from oar.distributed.auto_parallel.optimizer import ShardingStage1, ShardingStag
 from oar.distributed.auto_parallel.process_mesh import ProcessMesh, get_mesh, set_mesh
 from oar.distributed.auto_parallel.strategy import ProgramStrategy as Strategy
 from oar.distributed.communication import (
+    P2POp,
     ReduceOp,
     all_gather,
     all_gather_object,
     all_reduce,
     alltoall,
     alltoall_single,
+    batch_isend_irecv,
     broadcast,
     broadcast_object_list,
     gather,
@@ -47,6 +49,7 @@ from oar.distributed.spawn import spawn
 __all__ = [
     "DataParallel",
     "DistAttr",
+    "P2POp",
     "ParallelEnv",
     "ParallelMode",
     "Partial",
@@ -67,6 +70,7 @@ __all__ = [
     "alltoall_single",
     "auto_parallel",
     "barrier",
+    "batch_isend_irecv",
     "broadcast",
     "broadcast_object_list",
     "collective",
