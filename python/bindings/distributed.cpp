@@ -17,8 +17,7 @@ namespace dist = distributed;
 // A Python object that owns a pointer to one of ours.
 template <class T>
 struct Holder {
-  PyObject_HEAD
-  std::shared_ptr<T> held;
+  PyObject_HEAD std::shared_ptr<T> held;
 };
 
 template <class T>
@@ -51,9 +50,8 @@ void drop(PyObject* self) {
 
 template <class T>
 void add_type(PyObject* module, const char* path, PyMethodDef* methods) {
-  PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(drop<T>)},
-                         {Py_tp_methods, methods},
-                         {0, nullptr}};
+  PyType_Slot slots[] = {
+      {Py_tp_dealloc, reinterpret_cast<void*>(drop<T>)}, {Py_tp_methods, methods}, {0, nullptr}};
   PyType_Spec spec{path, sizeof(Holder<T>), 0,
                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   Ref type = checked(PyType_FromSpec(&spec));
@@ -91,7 +89,8 @@ PyObject* store_serve(PyObject*, PyObject* args) {
   const char* host;
   unsigned short port;
   if (!PyArg_ParseTuple(args, "sH", &host, &port)) return nullptr;
-  return guarded([&] { return hold(std::shared_ptr<dist::StoreServer>(dist::serve_store(host, port))); });
+  return guarded(
+      [&] { return hold(std::shared_ptr<dist::StoreServer>(dist::serve_store(host, port))); });
 }
 
 PyObject* server_port(PyObject* self, PyObject*) {
@@ -158,7 +157,8 @@ PyObject* store_add(PyObject* self, PyObject* args) {
 }
 
 PyObject* store_own_address(PyObject* self, PyObject*) {
-  return guarded([&] { return PyUnicode_FromString(held_by<dist::Store>(self).own_address().c_str()); });
+  return guarded(
+      [&] { return PyUnicode_FromString(held_by<dist::Store>(self).own_address().c_str()); });
 }
 
 // ---- Groups and tasks --------------------------------------------------------------------------
@@ -169,7 +169,8 @@ PyObject* group_make(PyObject*, PyObject* args) {
   const char *engine, *name;
   PyObject *ranks, *store;
   int rank;
-  if (!PyArg_ParseTuple(args, "LsO!isOL", &number, &engine, &PyList_Type, &ranks, &rank, &name, &store, &timeout))
+  if (!PyArg_ParseTuple(args, "LsO!isOL", &number, &engine, &PyList_Type, &ranks, &rank, &name,
+                        &store, &timeout))
     return nullptr;
   return guarded([&]() -> PyObject* {
     dist::GroupOptions options;
@@ -202,21 +203,24 @@ PyObject* group_remove(PyObject*, PyObject* number) {
 }
 
 dist::Memory memory_of(const Tensor& t) {
-  user_check(t.is_dense() && t.device().is_cpu() && t.is_contiguous(), ErrorKind::InvalidArgument,
-             "only contiguous dense tensors in the memory of the host are sent, not {}.\nhint: Call contiguous(), and "
-             "to_dense() for sparse tensors.",
-             t.describe());
+  user_check(
+      t.is_dense() && t.device().is_cpu() && t.is_contiguous(), ErrorKind::InvalidArgument,
+      "only contiguous dense tensors in the memory of the host are sent, not {}.\nhint: Call contiguous(), and "
+      "to_dense() for sparse tensors.",
+      t.describe());
   note_read(t);
   return {t->data, static_cast<size_t>(byte_count(t->numel, t.dtype()))};
 }
 
 void add_pieces(PyObject* list, std::vector<dist::Memory>& to, dist::Request& request) {
   for (const Tensor& t : tensors_of(list)) {
-    user_check(request.keeps.empty() || request.keeps[0].dtype() == t.dtype(), ErrorKind::InvalidType,
-               "the tensors have the dtypes {} and {}.\nhint: Cast them to one.", name_of(request.keeps[0].dtype()),
-               name_of(t.dtype()));
+    user_check(request.keeps.empty() || request.keeps[0].dtype() == t.dtype(),
+               ErrorKind::InvalidType,
+               "the tensors have the dtypes {} and {}.\nhint: Cast them to one.",
+               name_of(request.keeps[0].dtype()), name_of(t.dtype()));
     to.push_back(memory_of(t));
-    request.keeps.emplace_back(t->alias());  // without its Python object: another thread lets go of it
+    request.keeps.emplace_back(
+        t->alias());  // without its Python object: another thread lets go of it
   }
 }
 
@@ -227,17 +231,19 @@ PyObject* group_start(PyObject*, PyObject* args) {
   PyObject *outputs, *inputs;
   int op, peer;
   unsigned tag;
-  if (!PyArg_ParseTuple(args, "LsOOiiI", &number, &what, &outputs, &inputs, &op, &peer, &tag)) return nullptr;
+  if (!PyArg_ParseTuple(args, "LsOOiiI", &number, &what, &outputs, &inputs, &op, &peer, &tag))
+    return nullptr;
   return guarded([&] {
     const auto group = dist::find_group(number);
     user_check(group != nullptr, ErrorKind::InvalidArgument,
-               "[{}] there is no group {} here.\nhint: Call init_parallel_env() first.", what, number);
+               "[{}] there is no group {} here.\nhint: Call init_parallel_env() first.", what,
+               number);
     dist::Request request;
     request.what = dist::collective_of(what);
     request.op = static_cast<dist::ReduceOp>(op);
     request.peer = peer;
     request.tag = tag;
-  
+
     add_pieces(outputs, request.out, request);
     for (const Tensor& t : request.keeps) t->storage->bump_version();
     add_pieces(inputs, request.in, request);
@@ -282,16 +288,6 @@ PyObject* has_engine(PyObject*, PyObject* args) {
   return guarded([&] { return PyBool_FromLong(dist::has_engine(name)); });
 }
 
-// engine_own_rank(name): (rank, size), as the engine's launcher has told it; (-1, 0) if it has not.
-PyObject* engine_own_rank(PyObject*, PyObject* args) {
-  const char* name;
-  if (!PyArg_ParseTuple(args, "s", &name)) return nullptr;
-  return guarded([&] {
-    const dist::OwnRank own = dist::own_rank(name);
-    return Py_BuildValue("(ii)", own.rank, own.size);
-  });
-}
-
 PyObject* add_engine(PyObject*, PyObject* args) {
   const char *name, *path;
   if (!PyArg_ParseTuple(args, "ss", &name, &path)) return nullptr;
@@ -304,11 +300,12 @@ PyObject* add_engine(PyObject*, PyObject* args) {
 PyMethodDef kStoreMethods[] = {{"set", store_set, METH_VARARGS, nullptr},
                                {"find", store_find, METH_VARARGS, nullptr},
                                {"get", store_get, METH_VARARGS, nullptr},
-                               {"add", store_add, METH_VARARGS, nullptr},
+                               {"add_to", store_add, METH_VARARGS, nullptr},
                                {"own_address", store_own_address, METH_NOARGS, nullptr},
                                {}};
 PyMethodDef kServerMethods[] = {{"port", server_port, METH_NOARGS, nullptr}, {}};
-PyMethodDef kTaskMethods[] = {{"wait", task_wait, METH_O, nullptr}, {"is_done", task_is_done, METH_NOARGS, nullptr}, {}};
+PyMethodDef kTaskMethods[] = {
+    {"wait", task_wait, METH_O, nullptr}, {"is_done", task_is_done, METH_NOARGS, nullptr}, {}};
 PyMethodDef kFunctions[] = {{"store_open", store_open, METH_VARARGS, nullptr},
                             {"store_serve", store_serve, METH_VARARGS, nullptr},
                             {"group_make", group_make, METH_VARARGS, nullptr},
@@ -316,7 +313,6 @@ PyMethodDef kFunctions[] = {{"store_open", store_open, METH_VARARGS, nullptr},
                             {"group_start", group_start, METH_VARARGS, nullptr},
                             {"has_engine", has_engine, METH_VARARGS, nullptr},
                             {"add_engine", add_engine, METH_VARARGS, nullptr},
-                            {"engine_own_rank", engine_own_rank, METH_VARARGS, nullptr},
                             {}};
 
 }  // namespace

@@ -75,7 +75,8 @@ TEST(Distributed, FileStore) {
 TEST(Distributed, TcpStore) {
   const auto server = serve_store("127.0.0.1", 0);
   const std::string address = "tcp://127.0.0.1:" + std::to_string(server->port());
-  const auto a = open_store(address, Milliseconds(5000)), b = open_store(address, Milliseconds(5000));
+  const auto a = open_store(address, Milliseconds(5000)),
+             b = open_store(address, Milliseconds(5000));
   check_store(*a, *b);
   EXPECT_EQ(a->own_address(), "127.0.0.1");
   const auto part = part_of(b, "group/");
@@ -86,7 +87,8 @@ TEST(Distributed, TcpStore) {
 TEST(Distributed, CountersOfManyThreads) {
   const auto server = serve_store("127.0.0.1", 0);
   const std::string folder = fresh_folder();
-  for (const std::string& address : {"tcp://127.0.0.1:" + std::to_string(server->port()), "file://" + folder}) {
+  for (const std::string& address :
+       {"tcp://127.0.0.1:" + std::to_string(server->port()), "file://" + folder}) {
     std::vector<std::thread> threads;
     for (int i = 0; i < 4; ++i)
       threads.emplace_back([&address] {
@@ -120,9 +122,13 @@ TEST(Distributed, CombinesEveryType) {
     how.combine(&a, &a, &b, 1);
     return a;
   };
-  for (const ReduceKind kind : {ReduceKind::Sum, ReduceKind::Max, ReduceKind::Min, ReduceKind::Prod}) {
+  for (const ReduceKind kind :
+       {ReduceKind::Sum, ReduceKind::Max, ReduceKind::Min, ReduceKind::Prod}) {
     const auto of = [&](double a, double b) {
-      return kind == ReduceKind::Sum ? a + b : kind == ReduceKind::Prod ? a * b : kind == ReduceKind::Max ? std::max(a, b) : std::min(a, b);
+      return kind == ReduceKind::Sum    ? a + b
+             : kind == ReduceKind::Prod ? a * b
+             : kind == ReduceKind::Max  ? std::max(a, b)
+                                        : std::min(a, b);
     };
     EXPECT_EQ(combined(DType::Int8, kind, int8_t{-3}, int8_t{5}), of(-3, 5));
     EXPECT_EQ(combined(DType::UInt8, kind, uint8_t{3}, uint8_t{5}), of(3, 5));
@@ -133,20 +139,23 @@ TEST(Distributed, CombinesEveryType) {
     EXPECT_EQ(combined(DType::UInt64, kind, uint64_t{3}, uint64_t{5}), of(3, 5));
     EXPECT_EQ(combined(DType::Float32, kind, 1.5f, -2.0f), of(1.5, -2));
     EXPECT_EQ(combined(DType::Float64, kind, 1.5, -2.0), of(1.5, -2));
-    EXPECT_EQ(half_value(combined(DType::Float16, kind, half_bits(1.5f), half_bits(-2.0f))), of(1.5, -2));
+    EXPECT_EQ(half_value(combined(DType::Float16, kind, half_bits(1.5f), half_bits(-2.0f))),
+              of(1.5, -2));
     const uint16_t bf = combined(DType::BFloat16, kind, uint16_t{0x3fc0}, uint16_t{0xc000});
     EXPECT_EQ(__builtin_bit_cast(float, static_cast<uint32_t>(bf) << 16), of(1.5, -2));
     const bool is_or = kind == ReduceKind::Sum || kind == ReduceKind::Max;
     EXPECT_EQ(combined(DType::Bool, kind, true, false), is_or);
   }
   using Complex = std::complex<double>;
-  EXPECT_EQ(combined(DType::Complex128, ReduceKind::Prod, Complex(0, 1), Complex(0, 1)), Complex(-1, 0));
+  EXPECT_EQ(combined(DType::Complex128, ReduceKind::Prod, Complex(0, 1), Complex(0, 1)),
+            Complex(-1, 0));
   EXPECT_THROW(reduction_of(ReduceKind::Max, DType::Complex64, "test"), Error);
   EXPECT_THROW(reduction_of(ReduceKind::Sum, DType::Int4, "test"), Error);
   const float nan = std::nanf("");
   EXPECT_TRUE(std::isnan(combined(DType::Float32, ReduceKind::Max, 1.0f, nan)));
   EXPECT_TRUE(std::isnan(combined(DType::Float32, ReduceKind::Min, nan, 1.0f)));
-  EXPECT_EQ(combined(DType::Int32, ReduceKind::Sum, std::numeric_limits<int>::max(), 1), std::numeric_limits<int>::min());
+  EXPECT_EQ(combined(DType::Int32, ReduceKind::Sum, std::numeric_limits<int>::max(), 1),
+            std::numeric_limits<int>::min());
 }
 
 // ---- Groups ------------------------------------------------------------------------------------
@@ -196,7 +205,8 @@ Memory memory_of(std::vector<T>& v) {
 std::vector<float> numbers(int rank, size_t count) {
   std::vector<float> v(count);
   for (size_t i = 0; i < count; ++i)
-    v[i] = std::sin(static_cast<float>(i) * 0.37f + static_cast<float>(rank)) * (1 + static_cast<float>(i % 7));
+    v[i] = std::sin(static_cast<float>(i) * 0.37f + static_cast<float>(rank)) *
+           (1 + static_cast<float>(i % 7));
   return v;
 }
 
@@ -221,27 +231,44 @@ void check_engine(const std::string& engine, int size, size_t count) {
       g.start({.what = Collective::Broadcast, .out = {memory_of(out)}, .peer = root})->wait();
       EXPECT_EQ(out, numbers(root, count));
       out = own;
-      g.start({.what = Collective::Reduce, .in = {memory_of(own)}, .out = {memory_of(out)}, .op = ReduceOp::Max, .peer = root})
+      g.start({.what = Collective::Reduce,
+               .in = {memory_of(own)},
+               .out = {memory_of(out)},
+               .op = ReduceOp::Max,
+               .peer = root})
           ->wait();
       float most = own[0];
       for (int r = 0; r < size; ++r) most = std::max(most, numbers(r, count)[0]);
       EXPECT_EQ(out[0], g.rank() == root ? most : own[0]);
       std::vector<float> all(count * n);
-      g.start({.what = Collective::Gather, .in = {memory_of(own)}, .out = {memory_of(all)}, .peer = root})->wait();
+      g.start({.what = Collective::Gather,
+               .in = {memory_of(own)},
+               .out = {memory_of(all)},
+               .peer = root})
+          ->wait();
       for (int r = 0; r < size && g.rank() == root; ++r)
         EXPECT_EQ(all[count * static_cast<size_t>(r)], numbers(r, count)[0]);
-      for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<float>(i / count) + static_cast<float>(g.rank() * 100);
-      g.start({.what = Collective::Scatter, .in = {memory_of(all)}, .out = {memory_of(out)}, .peer = root})->wait();
+      for (size_t i = 0; i < all.size(); ++i)
+        all[i] = static_cast<float>(i / count) + static_cast<float>(g.rank() * 100);
+      g.start({.what = Collective::Scatter,
+               .in = {memory_of(all)},
+               .out = {memory_of(out)},
+               .peer = root})
+          ->wait();
       EXPECT_EQ(out.back(), static_cast<float>(g.rank() + root * 100));
     }
     std::vector<float> all(count * n);
-    g.start({.what = Collective::AllGather, .in = {memory_of(own)}, .out = {memory_of(all)}})->wait();
+    g.start({.what = Collective::AllGather, .in = {memory_of(own)}, .out = {memory_of(all)}})
+        ->wait();
     for (int r = 0; r < size; ++r)
-      EXPECT_EQ(std::vector<float>(all.begin() + static_cast<long>(count) * r, all.begin() + static_cast<long>(count) * (r + 1)),
+      EXPECT_EQ(std::vector<float>(all.begin() + static_cast<long>(count) * r,
+                                   all.begin() + static_cast<long>(count) * (r + 1)),
                 numbers(r, count));
     std::vector<float> parts(count * n);
-    for (size_t i = 0; i < parts.size(); ++i) parts[i] = static_cast<float>(i / count) + static_cast<float>(g.rank());
-    g.start({.what = Collective::ReduceScatter, .in = {memory_of(parts)}, .out = {memory_of(out)}})->wait();
+    for (size_t i = 0; i < parts.size(); ++i)
+      parts[i] = static_cast<float>(i / count) + static_cast<float>(g.rank());
+    g.start({.what = Collective::ReduceScatter, .in = {memory_of(parts)}, .out = {memory_of(out)}})
+        ->wait();
     EXPECT_EQ(out.back(), static_cast<float>(size * g.rank() + size * (size - 1) / 2));
     // Rank r sends rank p as many numbers as r + p, none among them.
     std::vector<std::vector<int32_t>> sent(n), received(n);
@@ -260,16 +287,21 @@ void check_engine(const std::string& engine, int size, size_t count) {
     // All messages are under way at once, also while a collective runs.
     const int next = (g.rank() + 1) % size, before = (g.rank() + size - 1) % size;
     std::vector<float> message(count), again(count);
-    auto first = g.start({.what = Collective::Receive, .out = {memory_of(message)}, .peer = before, .tag = 1});
-    auto second = g.start({.what = Collective::Receive, .out = {memory_of(again)}, .peer = before, .tag = 2});
+    auto first = g.start(
+        {.what = Collective::Receive, .out = {memory_of(message)}, .peer = before, .tag = 1});
+    auto second =
+        g.start({.what = Collective::Receive, .out = {memory_of(again)}, .peer = before, .tag = 2});
     out = own;
     auto reduction = g.start({.what = Collective::AllReduce, .out = {memory_of(out)}});
-    auto last = g.start({.what = Collective::Send, .in = {memory_of(parts)}, .peer = next, .tag = 3});
+    auto last =
+        g.start({.what = Collective::Send, .in = {memory_of(parts)}, .peer = next, .tag = 3});
     std::vector<float> long_message(parts.size());
-    auto third = g.start({.what = Collective::Receive, .out = {memory_of(long_message)}, .peer = before, .tag = 3});
+    auto third = g.start(
+        {.what = Collective::Receive, .out = {memory_of(long_message)}, .peer = before, .tag = 3});
     g.start({.what = Collective::Send, .in = {memory_of(out)}, .peer = next, .tag = 2});
     reduction->wait();
-    auto sending = g.start({.what = Collective::Send, .in = {memory_of(own)}, .peer = next, .tag = 1});
+    auto sending =
+        g.start({.what = Collective::Send, .in = {memory_of(own)}, .peer = next, .tag = 1});
     first->wait();
     second->wait();
     third->wait();
@@ -301,7 +333,8 @@ TEST(Distributed, OneAlone) {
   Ranks ranks{.size = 1};
   ranks.run([](ProcessGroup& g) {
     std::vector<float> in{1, 2}, out{0, 0};
-    g.start({.what = Collective::AllGather, .in = {memory_of(in)}, .out = {memory_of(out)}})->wait();
+    g.start({.what = Collective::AllGather, .in = {memory_of(in)}, .out = {memory_of(out)}})
+        ->wait();
     EXPECT_EQ(out, in);
     g.start({.what = Collective::AllReduce, .out = {memory_of(out)}, .op = ReduceOp::Avg})->wait();
     EXPECT_EQ(out, in);
@@ -314,10 +347,18 @@ TEST(Distributed, RequestsThatDoNotFit) {
   Ranks ranks{.size = 1};
   ranks.run([](ProcessGroup& g) {
     std::vector<float> in{1, 2}, out{0};
-    EXPECT_THROW(g.start({.what = Collective::AllGather, .in = {memory_of(in)}, .out = {memory_of(out)}}), Error);
-    EXPECT_THROW(g.start({.what = Collective::ReduceScatter, .in = {memory_of(in)}, .out = {memory_of(out)}}), Error);
+    EXPECT_THROW(
+        g.start({.what = Collective::AllGather, .in = {memory_of(in)}, .out = {memory_of(out)}}),
+        Error);
+    EXPECT_THROW(
+        g.start(
+            {.what = Collective::ReduceScatter, .in = {memory_of(in)}, .out = {memory_of(out)}}),
+        Error);
     std::vector<int32_t> whole{1};
-    EXPECT_THROW(g.start({.what = Collective::AllReduce, .out = {memory_of(whole)}, .dtype = DType::Int32, .op = ReduceOp::Avg}),
+    EXPECT_THROW(g.start({.what = Collective::AllReduce,
+                          .out = {memory_of(whole)},
+                          .dtype = DType::Int32,
+                          .op = ReduceOp::Avg}),
                  Error);
   });
   ranks.expect_no_errors();
@@ -336,7 +377,8 @@ TEST(Distributed, NamesTheRankThatDoesNotCome) {
     }
     std::vector<float> x(100);
     try {
-      g.start({.what = Collective::AllReduce, .out = {memory_of(x)}, .shape = "float32[100]"})->wait();
+      g.start({.what = Collective::AllReduce, .out = {memory_of(x)}, .shape = "float32[100]"})
+          ->wait();
       ADD_FAILURE() << "rank 1 was not there";
     } catch (const Error& e) {
       const std::string text = e.what();
@@ -374,7 +416,8 @@ TEST(Distributed, ClosingEndsWhatOthersWaitFor) {
     EXPECT_THROW(g.start({.what = Collective::AllReduce, .out = {memory_of(x)}})->wait(), Error);
   });
   ranks.expect_no_errors();
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(15)) << "they waited for the time-out";
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(15))
+      << "they waited for the time-out";
 }
 
 TEST(Distributed, DifferentCallsAreShown) {
@@ -384,7 +427,10 @@ TEST(Distributed, DifferentCallsAreShown) {
   ranks.run([](ProcessGroup& g) {
     std::vector<float> x(g.rank() == 0 ? 4 : 6);
     try {
-      g.start({.what = Collective::AllReduce, .out = {memory_of(x)}, .shape = g.rank() == 0 ? "float32[4]" : "float32[6]"})->wait();
+      g.start({.what = Collective::AllReduce,
+               .out = {memory_of(x)},
+               .shape = g.rank() == 0 ? "float32[4]" : "float32[6]"})
+          ->wait();
       ADD_FAILURE() << "the shapes differ";
     } catch (const Error& e) {
       const std::string text = e.what();

@@ -10,7 +10,7 @@ from oar._C import Tensor
 from oar.distributed import parallel_helper
 from oar.distributed._reducer import Reducer
 from oar.distributed.communication import stream
-from oar.distributed.communication.group import Group, get_group
+from oar.distributed.communication.group import Group, _get_global_group
 from oar.distributed.environment import get_world_size, job
 from oar.nn.layer.layers import Layer
 
@@ -73,7 +73,7 @@ class DataParallel(Layer):
         self.find_unused_parameters = find_unused_parameters
         self.group = group
         self._reducer: Reducer | None = None
-        among = get_group(0) if group is None else group
+        among: Group = _get_global_group() if group is None else group
         if among.nranks == 1:
             return
         if not job.started:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator, Sequence, Sized
 from types import GenericAlias
 from typing import Any

@@ -1,7 +1,7 @@
 // What a library of communication offers: the interface between process groups and an engine (Gloo, MPI, a vendor's).
 //
 // An engine is a library that is loaded when first used. It exports `oar_backend_create`, with C linkage, of the type
-// BackendCreate. It needs this header and store.h, and nothing of liboar. docs/adding-a-backend.md explains how to write one.
+// BackendCreate. It needs this header and store.h, and nothing of liboar. docs/distributed.md explains how to add one.
 //
 // Rules for an engine:
 // - Buffers are contiguous, in memory that the engine's device can reach. A length is never 0, except for the parts of all_to_all.
@@ -82,22 +82,16 @@ struct BackendOptions {
   uint32_t version = kBackendVersion;
   int rank = 0;
   int size = 1;
-  std::vector<int> world_ranks;    // of the members, in their order
-  std::string name;                // of the group; the same on all ranks, of no other group
-  std::string host;                // the address under which others reach this process; empty: find one
-  std::shared_ptr<Store> store;    // for the group alone; null where the engine was asked to do without
-  Milliseconds timeout{1800000};   // for connecting
-};
-
-// The engine's own rank and number of ranks, if the launcher told it (mpirun); {-1, 0} if not.
-struct OwnRank {
-  int rank = -1, size = 0;
+  std::vector<int> world_ranks;  // of the members, in their order
+  std::string name;              // of the group; the same on all ranks, of no other group
+  std::string host;  // the address under which others reach this process; empty: find one
+  std::shared_ptr<Store>
+      store;  // for the group alone; null where the engine was asked to do without
+  Milliseconds timeout{1800000};  // for connecting
 };
 
 #define OAR_BACKEND_CREATE "oar_backend_create"
 // Returns a connection, or null with the reason in *why, which the caller frees with `free`.
 using BackendCreate = Backend* (*)(const BackendOptions& options, char** why);
-#define OAR_BACKEND_OWN_RANK "oar_backend_own_rank"  // may be left out
-using BackendOwnRank = OwnRank (*)();
 
 }  // namespace oar::distributed

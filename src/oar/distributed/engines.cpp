@@ -12,15 +12,10 @@
 namespace oar::distributed {
 namespace {
 
-struct Engine {
-  BackendCreate create = nullptr;
-  BackendOwnRank own_rank = nullptr;
-};
-
 struct Engines {
   std::mutex mutex;
   std::map<std::string, std::string> paths;
-  std::map<std::string, Engine> loaded;
+  std::map<std::string, BackendCreate> loaded;
 };
 
 Engines& engines() {
@@ -50,7 +45,7 @@ void* open_library(const std::string& name) {
   return dlopen((own_folder() / ("liboar_" + name + ".so")).c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
-const Engine& engine_of(const std::string& name) {
+BackendCreate engine_of(const std::string& name) {
   Engines& all = engines();
   const std::lock_guard lock(all.mutex);
   const auto found = all.loaded.find(name);
@@ -58,37 +53,39 @@ const Engine& engine_of(const std::string& name) {
   user_check(!name.empty() && name.find('/') == std::string::npos, ErrorKind::InvalidArgument,
              "'{}' is not the name of an engine.\nhint: Pass gloo or mpi.", name);
   void* library = open_library(name);
-  user_check(library != nullptr, ErrorKind::Unsupported,
-             "the engine {} for groups of processes cannot be loaded: {}.\nhint: Pass gloo or mpi; "
-             "they need libgloo and OpenMPI (on Debian `apt-get install libgloo-dev libopenmpi-dev` "
-             "before the build).",
-             name, why_not_loaded());
-  Engine engine{reinterpret_cast<BackendCreate>(dlsym(library, OAR_BACKEND_CREATE)),
-                reinterpret_cast<BackendOwnRank>(dlsym(library, OAR_BACKEND_OWN_RANK))};
-  user_check(engine.create != nullptr, ErrorKind::Unsupported,
+  user_check(
+      library != nullptr, ErrorKind::Unsupported,
+      "the engine {} for groups of processes cannot be loaded: {}.\nhint: Pass gloo or mpi; "
+      "they need libgloo and OpenMPI (on Debian `apt-get install libgloo-dev libopenmpi-dev` "
+      "before the build).",
+      name, why_not_loaded());
+  const auto create = reinterpret_cast<BackendCreate>(dlsym(library, OAR_BACKEND_CREATE));
+  user_check(create != nullptr, ErrorKind::Unsupported,
              "the library of the engine {} has no function {}.\nhint: See "
              "oar/distributed/backend.h.",
              name, OAR_BACKEND_CREATE);
-  return all.loaded[name] = engine;
+  return all.loaded[name] = create;
 }
 
 }  // namespace
 
 std::unique_ptr<Backend> connect(const std::string& engine, const BackendOptions& options) {
   char* why = nullptr;
-  Backend* made = engine_of(engine).create(options, &why);
+  Backend* made = engine_of(engine)(options, &why);
   const std::unique_ptr<char, decltype(&free)> text(why, &free);
-  user_check(made != nullptr, ErrorKind::Runtime,
-             "the {} processes of group {} cannot be connected by {}: {}.\nhint: Check that they reach "
-             "each other; OAR_HOST sets the address under which others reach this one.",
-             options.size, options.name, engine, why != nullptr ? why : "no reason is given");
+  user_check(
+      made != nullptr, ErrorKind::Runtime,
+      "the {} processes of group {} cannot be connected by {}: {}.\nhint: Check that they reach "
+      "each other; OAR_HOST sets the address under which others reach this one.",
+      options.size, options.name, engine, why != nullptr ? why : "no reason is given");
   return std::unique_ptr<Backend>(made);
 }
 
 void add_engine(const std::string& name, const std::string& path) {
   Engines& all = engines();
   const std::lock_guard lock(all.mutex);
-  user_check(!all.loaded.contains(name), ErrorKind::InvalidArgument, "the engine {} is in use.", name);
+  user_check(!all.loaded.contains(name), ErrorKind::InvalidArgument, "the engine {} is in use.",
+             name);
   all.paths[name] = path;
 }
 
@@ -99,11 +96,6 @@ bool has_engine(const std::string& name) {
   } catch (const Error&) {
     return false;
   }
-}
-
-OwnRank own_rank(const std::string& engine) {
-  const Engine& found = engine_of(engine);
-  return found.own_rank != nullptr ? found.own_rank() : OwnRank{};
 }
 
 }  // namespace oar::distributed

@@ -16,7 +16,6 @@ std::unique_ptr<Backend> connect(const std::string& engine, const BackendOptions
 void add_engine(const std::string& name, const std::string& path);
 // Whether the library of an engine can be loaded; loads it.
 bool has_engine(const std::string& name);
-OwnRank own_rank(const std::string& engine);
 
 }  // namespace distributed
 }  // namespace oar

@@ -93,8 +93,9 @@ class FileStore final : public Store {
 
  private:
   [[noreturn]] void refuse(const char* what) const {
-    fail(ErrorKind::Runtime, "the rendezvous {} cannot be {}: {}.\nhint: Check the disk and its rights.",
-         describe(), what, std::strerror(errno));
+    fail(ErrorKind::Runtime,
+         "the rendezvous {} cannot be {}: {}.\nhint: Check the disk and its rights.", describe(),
+         what, std::strerror(errno));
   }
 
   fs::path folder_;

@@ -75,13 +75,15 @@ std::vector<Memory> rows_of(const Memory& whole, const oar_value& counts, int64_
 // The group of a call; null for a process that stands alone.
 std::shared_ptr<ProcessGroup> group_of(int64_t number, int64_t ranks) {
   std::shared_ptr<ProcessGroup> group = find_group(number);
-  user_check(group != nullptr || ranks == 1, ErrorKind::InvalidArgument,
-             "there is no group {} of {} processes here.\nhint: Call init_parallel_env() first, or new_group().",
-             number, ranks);
-  user_check(!group || group->size() == ranks, ErrorKind::InvalidArgument,
-             "ranks is {}, but group {} has {} processes.\nhint: A program that was captured for another number of "
-             "processes must be captured again.",
-             ranks, number, group ? group->size() : 1);
+  user_check(
+      group != nullptr || ranks == 1, ErrorKind::InvalidArgument,
+      "there is no group {} of {} processes here.\nhint: Call init_parallel_env() first, or new_group().",
+      number, ranks);
+  user_check(
+      !group || group->size() == ranks, ErrorKind::InvalidArgument,
+      "ranks is {}, but group {} has {} processes.\nhint: A program that was captured for another number of "
+      "processes must be captured again.",
+      ranks, number, group ? group->size() : 1);
   return group;
 }
 
@@ -98,17 +100,20 @@ void run_collective(KernelCall& call, const Layout& layout) {
   request.what = layout.what;
   request.dtype = call.dtype();
   request.shape = text_of(call.in(0));
-  if (layout.op >= 0) request.op = reduce_op_of(string_of(call.arg(layout.op)), name_of(layout.what));
+  if (layout.op >= 0)
+    request.op = reduce_op_of(string_of(call.arg(layout.op)), name_of(layout.what));
   if (layout.root >= 0) request.peer = static_cast<int>(call.arg(layout.root).integer);
   const Memory result{out.data, bytes_of(out)};
   const int64_t number = call.arg(layout.group).integer;
   const bool by_rows = layout.ranks < 0;
   const int64_t ranks = by_rows ? call.arg(1).count : call.arg(layout.ranks).integer;
   const std::shared_ptr<ProcessGroup> group = group_of(number, ranks);
-  const bool in_place = layout.what == Collective::AllReduce || layout.what == Collective::Broadcast;
+  const bool in_place =
+      layout.what == Collective::AllReduce || layout.what == Collective::Broadcast;
   if (in_place || !group) {
     const size_t bytes = std::min(result.bytes, x.memory().bytes);
-    if (bytes > 0 && result.data != x.memory().data) std::memcpy(result.data, x.memory().data, bytes);
+    if (bytes > 0 && result.data != x.memory().data)
+      std::memcpy(result.data, x.memory().data, bytes);
     if (!group) return;
     request.out = {result};
   } else if (by_rows) {
@@ -119,7 +124,8 @@ void run_collective(KernelCall& call, const Layout& layout) {
     request.out = {result};
   }
   const bool is_root = layout.root < 0 || group->rank() == request.peer;
-  if (!is_root && (layout.what == Collective::Reduce || layout.what == Collective::Gather) && result.bytes > 0)
+  if (!is_root && (layout.what == Collective::Reduce || layout.what == Collective::Gather) &&
+      result.bytes > 0)
     std::memset(result.data, 0, result.bytes);
   group->start(std::move(request))->wait();
 }

@@ -11,7 +11,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::string key_of(const char* what, size_t rank) { return std::string(what) + "/" + std::to_string(rank); }
+std::string key_of(const char* what, size_t rank) {
+  return std::string(what) + "/" + std::to_string(rank);
+}
 
 std::string list_of(const std::vector<int>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
@@ -22,9 +24,13 @@ std::string list_of(const std::vector<int>& ranks) {
   return text;
 }
 
-std::string seconds(Milliseconds time) { return format("{:.1f} s", static_cast<double>(time.count()) / 1000); }
+std::string seconds(Milliseconds time) {
+  return format("{:.1f} s", static_cast<double>(time.count()) / 1000);
+}
 
-std::string call_text(const Failure& failure) { return std::to_string(failure.number) + ", " + failure.what; }
+std::string call_text(const Failure& failure) {
+  return std::to_string(failure.number) + ", " + failure.what;
+}
 
 // The values of the members under a key, as far as they come before the time-out.
 std::vector<std::optional<std::string>> collect(Store& store, const char* what, size_t count,
@@ -52,11 +58,13 @@ void meet(Store& store, const GroupOptions& options, int rank) {
   std::vector<int> missing;
   for (size_t i = 0; i < count; ++i)
     if (!here[i]) missing.push_back(options.ranks[i]);
-  user_check(missing.empty(), ErrorKind::Runtime,
-             "rank {} has waited {} for {} of group {}, which did not come to the rendezvous at "
-             "{}.\nhint: Check that all {} processes were started and that all make this group; look "
-             "at the logs of those that are missing.",
-             options.rank, seconds(options.timeout), list_of(missing), options.name, store.describe(), count);
+  user_check(
+      missing.empty(), ErrorKind::Runtime,
+      "rank {} has waited {} for {} of group {}, which did not come to the rendezvous at "
+      "{}.\nhint: Check that all {} processes were started and that all make this group; look "
+      "at the logs of those that are missing.",
+      options.rank, seconds(options.timeout), list_of(missing), options.name, store.describe(),
+      count);
 }
 
 void announce(Store* store, int rank, const Failure& failure) try {
@@ -86,27 +94,30 @@ std::string explain(Store* store, const GroupOptions& options, const Failure& fa
     unknown = format("\nWho is missing is not known: {}", e.text());
   }
   std::string whom = missing.empty() ? "the other ranks" : list_of(missing);
-  if (!missing.empty()) whom += missing.size() == 1 ? ", which has not come," : ", which have not come,";
+  if (!missing.empty())
+    whom += missing.size() == 1 ? ", which has not come," : ", which have not come,";
   return format(
       "rank {} has waited {} for {} in call {} of group {}, {}.{}{}\n{} says: {}.\nhint: Look at the logs: a "
       "rank that has not come has ended, or is slower than the time-out, or does not make this call. "
       "OAR_CHECK_COLLECTIVES=1 compares the calls of all ranks.",
-      options.rank, seconds(failure.waited), whom, failure.number, options.name, failure.what, others, unknown,
-      options.backend, failure.engine);
+      options.rank, seconds(failure.waited), whom, failure.number, options.name, failure.what,
+      others, unknown, options.backend, failure.engine);
 }
 
 std::string explain_message(const GroupOptions& options, int peer, const Failure& failure) {
   return format(
       "rank {} has waited {} for rank {} of group {} in {}.\n{} says: {}.\nhint: Look at the log of rank {}: "
       "it has ended, or it does not make the matching call.",
-      options.rank, seconds(failure.waited), peer, options.name, failure.what, options.backend, failure.engine,
-      peer);
+      options.rank, seconds(failure.waited), peer, options.name, failure.what, options.backend,
+      failure.engine, peer);
 }
 
 std::string disagreement(const GroupOptions& options, const std::vector<std::string>& calls) {
-  if (std::all_of(calls.begin(), calls.end(), [&](const std::string& c) { return c == calls[0]; })) return {};
+  if (std::all_of(calls.begin(), calls.end(), [&](const std::string& c) { return c == calls[0]; }))
+    return {};
   std::string text = "the ranks make different calls:";
-  for (size_t i = 0; i < calls.size(); ++i) text += format("\n  rank {}: {}", options.ranks[i], calls[i]);
+  for (size_t i = 0; i < calls.size(); ++i)
+    text += format("\n  rank {}: {}", options.ranks[i], calls[i]);
   return text +
          "\nhint: All ranks of a group must make the same calls in the same order, on tensors of the "
          "same shape and dtype.";

@@ -9,7 +9,7 @@
 namespace oar::distributed {
 
 struct Failure {
-  std::string what;    // the call: "all_reduce of float32[4, 7]"
+  std::string what;  // the call: "all_reduce of float32[4, 7]"
   Milliseconds waited{0};
   std::string engine;  // what the engine says
   int64_t number = 0;  // of the call in the group

@@ -20,8 +20,9 @@ namespace oar::distributed {
 namespace {
 
 constexpr const char* kReduceNames[] = {"sum", "max", "min", "prod", "avg"};
-constexpr const char* kNames[] = {"broadcast", "reduce",  "all_reduce", "all_gather", "reduce_scatter", "alltoall",
-                                  "gather",    "scatter", "barrier",    "send",       "recv"};
+constexpr const char* kNames[] = {"broadcast",      "reduce",   "all_reduce", "all_gather",
+                                  "reduce_scatter", "alltoall", "gather",     "scatter",
+                                  "barrier",        "send",     "recv"};
 
 using Clock = std::chrono::steady_clock;
 
@@ -41,10 +42,11 @@ class QueuedTask final : public Task {
     while (!ended_.wait_for(lock, Milliseconds(50), [&] { return done_; })) {
       lock.unlock();
       poll_interrupt();
-      user_check(!timeout || Clock::now() - begin < *timeout, ErrorKind::Runtime,
-                 "[{}] the result has not come within {} ms; the call goes on.\nhint: Wait again, or "
-                 "longer.",
-                 name_of(request_.what), timeout->count());
+      user_check(
+          !timeout || Clock::now() - begin < *timeout, ErrorKind::Runtime,
+          "[{}] the result has not come within {} ms; the call goes on.\nhint: Wait again, or "
+          "longer.",
+          name_of(request_.what), timeout->count());
       lock.lock();
     }
     if (failure_) std::rethrow_exception(failure_);
@@ -75,7 +77,8 @@ class EngineGroup;
 // A message: the engine moves it while others run.
 class MessageTask final : public Task {
  public:
-  MessageTask(std::shared_ptr<EngineGroup> group, Request request, std::unique_ptr<Transfer> transfer)
+  MessageTask(std::shared_ptr<EngineGroup> group, Request request,
+              std::unique_ptr<Transfer> transfer)
       : group_(std::move(group)), request_(std::move(request)), transfer_(std::move(transfer)) {}
   bool is_done() override;
   void wait(std::optional<Milliseconds> timeout) override;
@@ -168,7 +171,8 @@ class EngineGroup final : public ProcessGroup, public std::enable_shared_from_th
   Milliseconds timeout() const { return options_.timeout; }
 
   // Ends the group, and throws an Error that says who is missing.
-  [[noreturn]] void throw_failure(const Request& request, const std::exception& why, Milliseconds waited) {
+  [[noreturn]] void throw_failure(const Request& request, const std::exception& why,
+                                  Milliseconds waited) {
     const std::string what = describe(request);
     std::string text;
     {
@@ -180,7 +184,8 @@ class EngineGroup final : public ProcessGroup, public std::enable_shared_from_th
       announce(store_.get(), rank_, failure);
       abort_once();  // the others must not wait for their own time-outs before they say so, too
       text = request.what == Collective::Send || request.what == Collective::Receive
-                 ? explain_message(options_, options_.ranks[static_cast<size_t>(request.peer)], failure)
+                 ? explain_message(options_, options_.ranks[static_cast<size_t>(request.peer)],
+                                   failure)
                  : explain(store_.get(), options_, failure);
       const std::lock_guard lock(mutex_);
       failure_ = text;
@@ -190,8 +195,8 @@ class EngineGroup final : public ProcessGroup, public std::enable_shared_from_th
 
  private:
   void check_usable() const {
-    user_check(failure_.empty(), ErrorKind::Runtime,
-               "group {} cannot be used any more: {}", options_.name, failure_);
+    user_check(failure_.empty(), ErrorKind::Runtime, "group {} cannot be used any more: {}",
+               options_.name, failure_);
   }
 
   std::shared_ptr<Task> begin_message(Request request) {
@@ -213,7 +218,8 @@ class EngineGroup final : public ProcessGroup, public std::enable_shared_from_th
     } catch (const std::exception& e) {
       throw_failure(request, e, Milliseconds(0));
     }
-    return std::make_shared<MessageTask>(shared_from_this(), std::move(request), std::move(transfer));
+    return std::make_shared<MessageTask>(shared_from_this(), std::move(request),
+                                         std::move(transfer));
   }
 
   void work() {
@@ -320,7 +326,8 @@ void MessageTask::wait(std::optional<Milliseconds> timeout) {
 ReduceOp reduce_op_of(std::string_view name, const char* what) {
   for (size_t i = 0; i < std::size(kReduceNames); ++i)
     if (name == kReduceNames[i]) return static_cast<ReduceOp>(i);
-  fail(ErrorKind::InvalidArgument, "[{}] op is '{}', which is none of sum, max, min, prod, avg.", what, name);
+  fail(ErrorKind::InvalidArgument, "[{}] op is '{}', which is none of sum, max, min, prod, avg.",
+       what, name);
 }
 
 const char* name_of(ReduceOp op) { return kReduceNames[static_cast<size_t>(op)]; }

@@ -59,12 +59,15 @@ ReduceKind kind_of(ReduceOp op) {
 }
 
 bool reduces(Collective what) {
-  return what == Collective::Reduce || what == Collective::AllReduce || what == Collective::ReduceScatter;
+  return what == Collective::Reduce || what == Collective::AllReduce ||
+         what == Collective::ReduceScatter;
 }
 
 std::vector<size_t> sizes_of(const std::vector<Memory>& parts, int size) {
   std::vector<size_t> sizes;
-  if (parts.size() == 1) return std::vector<size_t>(static_cast<size_t>(size), parts[0].bytes / static_cast<size_t>(size));
+  if (parts.size() == 1)
+    return std::vector<size_t>(static_cast<size_t>(size),
+                               parts[0].bytes / static_cast<size_t>(size));
   for (const Memory& m : parts) sizes.push_back(m.bytes);
   return sizes;
 }
@@ -141,7 +144,8 @@ struct Run {
   void all_to_all() const {
     Joined in(request.in), out(request.out);
     in.read();
-    backend.all_to_all(in.data(), sizes_of(request.in, size), out.data(), sizes_of(request.out, size), timeout);
+    backend.all_to_all(in.data(), sizes_of(request.in, size), out.data(),
+                       sizes_of(request.out, size), timeout);
     out.write();
   }
 
@@ -163,11 +167,12 @@ struct Run {
 };
 
 [[noreturn]] void refuse(const Request& request, size_t in, size_t out, int size) {
-  fail(ErrorKind::InvalidArgument,
-       "[{}] the input has {} bytes and the output {}, which does not fit {} processes.\nhint: All "
-       "pieces must have the same shape and dtype on all processes, and the whole {} times the size "
-       "of a piece.",
-       name_of(request.what), in, out, size, size);
+  fail(
+      ErrorKind::InvalidArgument,
+      "[{}] the input has {} bytes and the output {}, which does not fit {} processes.\nhint: All "
+      "pieces must have the same shape and dtype on all processes, and the whole {} times the size "
+      "of a piece.",
+      name_of(request.what), in, out, size, size);
 }
 
 }  // namespace
@@ -182,10 +187,11 @@ void check_request(const Request& request, int size) {
   };
   if (reduces(request.what)) {
     reduction_of(kind_of(request.op), request.dtype, name_of(request.what));
-    user_check(request.op != ReduceOp::Avg || is_floating(request.dtype) || is_complex(request.dtype),
-               ErrorKind::InvalidType,
-               "[{}] the average of {} is not one itself.\nhint: Sum, then divide; or cast to float32 first.",
-               name_of(request.what), oar::name_of(request.dtype));
+    user_check(
+        request.op != ReduceOp::Avg || is_floating(request.dtype) || is_complex(request.dtype),
+        ErrorKind::InvalidType,
+        "[{}] the average of {} is not one itself.\nhint: Sum, then divide; or cast to float32 first.",
+        name_of(request.what), oar::name_of(request.dtype));
   }
   switch (request.what) {
     case Collective::AllGather:
@@ -216,7 +222,8 @@ void check_request(const Request& request, int size) {
   }
 }
 
-void run_request(Backend& backend, const Request& request, int rank, int size, Milliseconds timeout) {
+void run_request(Backend& backend, const Request& request, int rank, int size,
+                 Milliseconds timeout) {
   const Run run{backend, request, rank, size, timeout};
   switch (request.what) {
     case Collective::Broadcast:
@@ -249,17 +256,20 @@ void run_alone(const Request& request) {
 }
 
 std::string describe(const Request& request) {
-  return request.shape.empty() ? name_of(request.what) : format("{} of {}", name_of(request.what), request.shape);
+  return request.shape.empty() ? name_of(request.what)
+                               : format("{} of {}", name_of(request.what), request.shape);
 }
 
 std::string describe_for_check(const Request& request) {
   std::string text = name_of(request.what);
   if (reduces(request.what)) text += format(" ({})", name_of(request.op));
-  const bool has_root = request.what == Collective::Broadcast || request.what == Collective::Reduce ||
-                        request.what == Collective::Gather || request.what == Collective::Scatter;
+  const bool has_root = request.what == Collective::Broadcast ||
+                        request.what == Collective::Reduce || request.what == Collective::Gather ||
+                        request.what == Collective::Scatter;
   if (has_root) text += format(" with root {}", request.peer);
   // The pieces of an exchange may differ.
-  if (request.what != Collective::AllToAll && !request.shape.empty()) text += format(" of {}", request.shape);
+  if (request.what != Collective::AllToAll && !request.shape.empty())
+    text += format(" of {}", request.shape);
   return text;
 }
 

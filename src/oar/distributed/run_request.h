@@ -8,7 +8,8 @@ namespace oar::distributed {
 
 // An Error if the pieces of a request do not fit each other.
 void check_request(const Request& request, int size);
-void run_request(Backend& backend, const Request& request, int rank, int size, Milliseconds timeout);
+void run_request(Backend& backend, const Request& request, int rank, int size,
+                 Milliseconds timeout);
 // … in a group of one.
 void run_alone(const Request& request);
 

@@ -91,13 +91,14 @@ struct Addresses {
     addrinfo wanted{};
     wanted.ai_socktype = SOCK_STREAM;
     wanted.ai_flags = flags;
-    const int status =
-        getaddrinfo(host.empty() ? nullptr : host.c_str(), std::to_string(port).c_str(), &wanted, &first);
-    user_check(status == 0, ErrorKind::InvalidArgument,
-               "the address of the rendezvous, {}, is not known: {}.\nhint: Pass a name or an address "
-               "that this machine "
-               "can resolve.",
-               host, gai_strerror(status));
+    const int status = getaddrinfo(host.empty() ? nullptr : host.c_str(),
+                                   std::to_string(port).c_str(), &wanted, &first);
+    user_check(
+        status == 0, ErrorKind::InvalidArgument,
+        "the address of the rendezvous, {}, is not known: {}.\nhint: Pass a name or an address "
+        "that this machine "
+        "can resolve.",
+        host, gai_strerror(status));
   }
   ~Addresses() {
     if (first != nullptr) freeaddrinfo(first);
@@ -152,10 +153,11 @@ class Server final : public StoreServer {
       else
         why = std::strerror(errno);
     }
-    user_check(static_cast<bool>(listener_), ErrorKind::Runtime,
-               "the rendezvous cannot listen at {}:{}: {}.\nhint: Pass an address of this machine and a "
-               "port that is free.",
-               host, port, why);
+    user_check(
+        static_cast<bool>(listener_), ErrorKind::Runtime,
+        "the rendezvous cannot listen at {}:{}: {}.\nhint: Pass an address of this machine and a "
+        "port that is free.",
+        host, port, why);
     fcntl(listener_.get(), F_SETFL, O_NONBLOCK);
     sockaddr_storage own{};
     socklen_t length = sizeof(own);
@@ -169,7 +171,8 @@ class Server final : public StoreServer {
       std::vector<pollfd> watched{{wake_read_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
       for (const Client& client : clients_) {
         const bool writes = !client.out.empty();
-        watched.push_back({client.socket.get(), static_cast<short>(POLLIN | (writes ? POLLOUT : 0)), 0});
+        watched.push_back(
+            {client.socket.get(), static_cast<short>(POLLIN | (writes ? POLLOUT : 0)), 0});
       }
       if (poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR) return;
       if (watched[0].revents != 0) return;
@@ -252,8 +255,10 @@ class Server final : public StoreServer {
       return "y";
     }
     if (what != 'a') return std::nullopt;
-    const int64_t old = found == values_.end() ? 0 : std::strtoll(found->second.c_str(), nullptr, 10);
-    const std::string sum = std::to_string(old + std::strtoll(std::string(*value).c_str(), nullptr, 10));
+    const int64_t old =
+        found == values_.end() ? 0 : std::strtoll(found->second.c_str(), nullptr, 10);
+    const std::string sum =
+        std::to_string(old + std::strtoll(std::string(*value).c_str(), nullptr, 10));
     values_[name] = sum;
     return "y" + sum;
   }
@@ -318,11 +323,12 @@ class TcpStore final : public Store {
     for (;;) {
       std::string why;
       if (try_to_connect(why)) break;
-      user_check(std::chrono::steady_clock::now() < deadline, ErrorKind::Runtime,
-                 "nobody answers at {} for {} ms: {}.\nhint: Start the process with the number 0 or the "
-                 "launcher there, and "
-                 "check the address and the firewall.",
-                 describe(), timeout.count(), why);
+      user_check(
+          std::chrono::steady_clock::now() < deadline, ErrorKind::Runtime,
+          "nobody answers at {} for {} ms: {}.\nhint: Start the process with the number 0 or the "
+          "launcher there, and "
+          "check the address and the firewall.",
+          describe(), timeout.count(), why);
       poll_interrupt();
       std::this_thread::sleep_for(Milliseconds(50));
     }
@@ -377,11 +383,12 @@ class TcpStore final : public Store {
   }
 
   [[noreturn]] void lose(const char* why) const {
-    fail(ErrorKind::Runtime,
-         "the rendezvous at {} does not answer any more: {}.\nhint: The launcher or the process with the "
-         "number 0 "
-         "has ended; look at its log.",
-         describe(), why);
+    fail(
+        ErrorKind::Runtime,
+        "the rendezvous at {} does not answer any more: {}.\nhint: The launcher or the process with the "
+        "number 0 "
+        "has ended; look at its log.",
+        describe(), why);
   }
 
   std::string host_;

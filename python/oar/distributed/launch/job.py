@@ -37,7 +37,7 @@ class _Rendezvous:
             self.server = self._serve_if_ours(nodes, wanted)
         self.store = _C.store_open("tcp://" + self.address, _MEET_MS)
         self._name = name
-        self.node = self.store.add(f"launch/{name}/nodes", 1) - 1 if wanted < 0 else wanted
+        self.node = self.store.add_to(f"launch/{name}/nodes", 1) - 1 if wanted < 0 else wanted
 
     def _serve_if_ours(self, nodes: int, wanted: int) -> Any:
         host, _, port = self.address.rpartition(":")

@@ -1,5 +1,7 @@
 // The engine Gloo: TCP between processes. Gloo has no reduce_scatter and no scatter or all_to_all with empty parts that run on
 // memory of any type, so these are made of its messages.
+#include "oar/distributed/engine.h"
+
 #include <gloo/allgather.h>
 #include <gloo/allreduce.h>
 #include <gloo/barrier.h>
@@ -16,8 +18,6 @@
 #include <mutex>
 #include <thread>
 #include <utility>
-
-#include "oar/distributed/engine.h"
 
 namespace oar::distributed {
 namespace {
@@ -143,9 +143,8 @@ class GlooBackend final : public Backend {
 
   void all_reduce(void* data, size_t count, const Reduction& how, Milliseconds timeout) override {
     ::gloo::AllreduceOptions options(context_);
-    with_element(how.element_size, [&]<class T>(T* /*type*/) {
-      options.setOutput(static_cast<T*>(data), count);
-    });
+    with_element(how.element_size,
+                 [&]<class T>(T* /*type*/) { options.setOutput(static_cast<T*>(data), count); });
     options.setReduceFunction(how.combine);
     options.setTimeout(timeout);
     ::gloo::allreduce(options);
@@ -176,8 +175,8 @@ class GlooBackend final : public Backend {
       const std::byte* sent = own(rank - step);
       std::byte* grows = own(rank - step - 1);
       receiving->recv((rank - 1 + size) % size, slot);
-      sending->send((rank + 1) % size, slot, static_cast<size_t>(sent - static_cast<std::byte*>(in)),
-                    bytes);
+      sending->send((rank + 1) % size, slot,
+                    static_cast<size_t>(sent - static_cast<std::byte*>(in)), bytes);
       receiving->waitRecv(left(deadline));
       how.combine(grows, arrived.data(), grows, count);
       sending->waitSend(left(deadline));

@@ -1,5 +1,7 @@
 // The engine MPI. Calls are begun and then tested until they are done, so that every wait has a time-out.
 #define OMPI_SKIP_MPICXX 1  // the bindings of C++ would need another library
+#include "oar/distributed/engine.h"
+
 #include <mpi.h>
 
 #include <algorithm>
@@ -8,8 +10,6 @@
 #include <mutex>
 #include <thread>
 #include <utility>
-
-#include "oar/distributed/engine.h"
 
 namespace oar::distributed {
 namespace {
@@ -22,7 +22,8 @@ void check(int status, const char* call) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;
   MPI_Error_string(status, text.data(), &length);
-  throw std::runtime_error(std::string(call) + " failed: " + std::string(text.data(), static_cast<size_t>(length)));
+  throw std::runtime_error(std::string(call) +
+                           " failed: " + std::string(text.data(), static_cast<size_t>(length)));
 }
 
 void start_mpi() {
@@ -44,7 +45,8 @@ void start_mpi() {
       });
     }
     if (level < MPI_THREAD_MULTIPLE)
-      throw std::runtime_error("this MPI cannot be called by several threads (MPI_THREAD_MULTIPLE)");
+      throw std::runtime_error(
+          "this MPI cannot be called by several threads (MPI_THREAD_MULTIPLE)");
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
   });
@@ -96,8 +98,8 @@ class Types {
   std::map<MPI_Datatype, Combine> functions_;
 };
 
-void combine_elements(void* in, void* inout, int* count, MPI_Datatype* type) {
-  Types::all().function(*type)(inout, in, inout, static_cast<size_t>(*count));
+void combine_elements(void* in, void* sum, int* count, MPI_Datatype* type) {
+  Types::all().function (*type)(sum, in, sum, static_cast<size_t>(*count));
 }
 
 MPI_Op operation() {
@@ -121,7 +123,8 @@ class Message final : public Transfer {
   }
   bool is_done() override {
     int done = 0;
-    check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE),
+    check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done,
+                      MPI_STATUSES_IGNORE),
           "MPI_Testall");
     return done != 0;
   }
@@ -139,10 +142,12 @@ class MpiBackend final : public Backend {
     start_mpi();
     MPI_Group world = MPI_GROUP_NULL, members = MPI_GROUP_NULL;
     check(MPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
-    check(MPI_Group_incl(world, options.size, options.world_ranks.data(), &members), "MPI_Group_incl");
+    check(MPI_Group_incl(world, options.size, options.world_ranks.data(), &members),
+          "MPI_Group_incl");
     // Members call this in the same order; the tag keeps apart groups that are made at the same time.
     const int tag = static_cast<int>(std::hash<std::string>()(options.name) % 32749);
-    check(MPI_Comm_create_group(MPI_COMM_WORLD, members, tag, &collectives_), "MPI_Comm_create_group");
+    check(MPI_Comm_create_group(MPI_COMM_WORLD, members, tag, &collectives_),
+          "MPI_Comm_create_group");
     check(MPI_Comm_dup(collectives_, &messages_), "MPI_Comm_dup");
     MPI_Comm_set_errhandler(collectives_, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(messages_, MPI_ERRORS_RETURN);
@@ -153,7 +158,8 @@ class MpiBackend final : public Backend {
   void broadcast(void* data, size_t bytes, int root, Milliseconds timeout) override {
     in_pieces(bytes, 1, [&](size_t offset, int count) {
       MPI_Request request = MPI_REQUEST_NULL;
-      check(MPI_Ibcast(part(data, offset), count, MPI_BYTE, root, collectives_, &request), "MPI_Ibcast");
+      check(MPI_Ibcast(part(data, offset), count, MPI_BYTE, root, collectives_, &request),
+            "MPI_Ibcast");
       wait_for(&request, timeout);
     });
   }
@@ -162,8 +168,8 @@ class MpiBackend final : public Backend {
               Milliseconds timeout) override {
     in_pieces(count, how.element_size, [&](size_t offset, int pieces) {
       MPI_Request request = MPI_REQUEST_NULL;
-      check(MPI_Ireduce(part(in, offset), part(out, offset), pieces, Types::all().of(how), operation(),
-                        root, collectives_, &request),
+      check(MPI_Ireduce(part(in, offset), part(out, offset), pieces, Types::all().of(how),
+                        operation(), root, collectives_, &request),
             "MPI_Ireduce");
       wait_for(&request, timeout);
     });
@@ -203,8 +209,8 @@ class MpiBackend final : public Backend {
                   std::span<const size_t> out_bytes, Milliseconds timeout) override {
     std::vector<size_t> offsets(in_bytes.size(), 0);
     for (size_t i = 1; i < offsets.size(); ++i) offsets[i] = offsets[i - 1] + in_bytes[i - 1];
-    exchange([&](int to) { return part(in, offsets[static_cast<size_t>(to)]); }, in_bytes, out, out_bytes,
-             timeout);
+    exchange([&](int to) { return part(in, offsets[static_cast<size_t>(to)]); }, in_bytes, out,
+             out_bytes, timeout);
   }
 
   void gather(const void* in, void* out, size_t bytes, int root, Milliseconds timeout) override {
@@ -252,7 +258,8 @@ class MpiBackend final : public Backend {
                                         MPI_Comm among) {
     std::vector<MPI_Request> requests;
     in_pieces(bytes, 1, [&](size_t offset, int count) {
-      check(MPI_Isend(part(data, offset), count, MPI_BYTE, to, tag_of(tag), among, &requests.emplace_back()),
+      check(MPI_Isend(part(data, offset), count, MPI_BYTE, to, tag_of(tag), among,
+                      &requests.emplace_back()),
             "MPI_Isend");
     });
     return requests;
@@ -261,7 +268,8 @@ class MpiBackend final : public Backend {
                                            MPI_Comm among) {
     std::vector<MPI_Request> requests;
     in_pieces(bytes, 1, [&](size_t offset, int count) {
-      check(MPI_Irecv(part(data, offset), count, MPI_BYTE, from, tag_of(tag), among, &requests.emplace_back()),
+      check(MPI_Irecv(part(data, offset), count, MPI_BYTE, from, tag_of(tag), among,
+                      &requests.emplace_back()),
             "MPI_Irecv");
     });
     return requests;
@@ -285,7 +293,8 @@ class MpiBackend final : public Backend {
     for (int peer = 0; peer < size_; ++peer) {
       const size_t bytes = in_bytes[static_cast<size_t>(peer)];
       if (bytes > 0 && peer != rank_)
-        messages.push_back(std::make_unique<Message>(sends(part_for(peer), bytes, peer, 0, collectives_)));
+        messages.push_back(
+            std::make_unique<Message>(sends(part_for(peer), bytes, peer, 0, collectives_)));
     }
     for (const auto& message : messages) message->wait(timeout);
   }
@@ -301,17 +310,4 @@ OAR_ENGINE_API oar::distributed::Backend* oar_backend_create(
     const oar::distributed::BackendOptions& options, char** why) {
   using namespace oar::distributed;
   return made_or_why([&]() -> Backend* { return new MpiBackend(options); }, why);
-}
-
-OAR_ENGINE_API oar::distributed::OwnRank oar_backend_own_rank() {
-  using namespace oar::distributed;
-  OwnRank own;
-  try {
-    start_mpi();
-  } catch (const std::exception&) {
-    return own;
-  }
-  MPI_Comm_rank(MPI_COMM_WORLD, &own.rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &own.size);
-  return own;
 }

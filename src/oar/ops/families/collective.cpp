@@ -14,8 +14,8 @@ namespace {
 
 // One part for each process, in front.
 Metas with_ranks(const Tensor& x, int64_t ranks) {
-  user_check(ranks >= 1, ErrorKind::InvalidArgument, "ranks is {}, but a group has at least one process.",
-             ranks);
+  user_check(ranks >= 1, ErrorKind::InvalidArgument,
+             "ranks is {}, but a group has at least one process.", ranks);
   Shape shape = x.shape();
   shape.insert(shape.begin(), Dim(ranks));
   return TensorMeta{x.dtype(), shape, false};
@@ -23,10 +23,11 @@ Metas with_ranks(const Tensor& x, int64_t ranks) {
 
 // … removed.
 Metas without_ranks(const Tensor& x, int64_t ranks) {
-  user_check(x.rank() >= 1 && same(x.dim(0), Dim(ranks)), ErrorKind::InvalidArgument,
-             "x has shape {}, but its first axis must have one part for each of the {} processes.\nhint: "
-             "Reshape it to [{}, ...].",
-             to_string(x.dims()), ranks, ranks);
+  user_check(
+      x.rank() >= 1 && same(x.dim(0), Dim(ranks)), ErrorKind::InvalidArgument,
+      "x has shape {}, but its first axis must have one part for each of the {} processes.\nhint: "
+      "Reshape it to [{}, ...].",
+      to_string(x.dims()), ranks, ranks);
   Shape shape = x.shape();
   shape.erase(shape.begin());
   return TensorMeta{x.dtype(), shape, false};
@@ -55,8 +56,9 @@ Tensor extreme_gradient(const vjp::all_reduce& v, const Tensor& arrived) {
 }
 
 Tensor all_reduce_gradient(const vjp::all_reduce& v) {
-  user_check(v.op != "prod", ErrorKind::Unsupported,
-             "the product of what processes have has no gradient.\nhint: Use all_gather, then prod.");
+  user_check(
+      v.op != "prod", ErrorKind::Unsupported,
+      "the product of what processes have has no gradient.\nhint: Use all_gather, then prod.");
   if (averages(v.op))
     return v.shared ? v.grad / static_cast<double>(v.ranks)
                     : all_reduce(v.grad, "avg", v.group, v.ranks);
@@ -70,7 +72,8 @@ Samples same_shape_samples() { return Samples().add(t({2, 3})).add(t({})).add(t(
 Samples part_samples() { return Samples().add(t({1, 2, 3})).add(t({1})).add(t({1, 0, 2})); }
 
 const OpDef all_reduce_op = {
-    .schema = "all_reduce(Tensor x, str op = 'sum', int group = 0, int ranks = 1, bool shared = False) -> Tensor",
+    .schema =
+        "all_reduce(Tensor x, str op = 'sum', int group = 0, int ranks = 1, bool shared = False) -> Tensor",
     .brief =
         "The sum of x over the processes of a group, or with op its maximum (max), minimum (min), product (prod) or "
         "average (avg). The losses of the processes are added up, so the gradient is the sum of their gradients; with "
@@ -87,7 +90,12 @@ const OpDef all_reduce_op = {
     .traits = Trait::Exchanges,
     .numpy = "x.copy()",
     .samples =
-        [] { return same_shape_samples().add(t({2, 3}), "max").add(t({2, 3}), "avg").add(t({2}), "sum", 0, 1, true); },
+        [] {
+          return same_shape_samples()
+              .add(t({2, 3}), "max")
+              .add(t({2, 3}), "avg")
+              .add(t({2}), "sum", 0, 1, true);
+        },
 };
 
 const OpDef join_gradients_op = {
@@ -108,7 +116,8 @@ const OpDef join_gradients_op = {
 
 const OpDef broadcast_from_op = {
     .schema = "broadcast_from(Tensor x, int root = 0, int group = 0, int ranks = 1) -> Tensor",
-    .brief = "x of the process root, in all processes of a group. What the others pass tells the shape and the dtype alone.",
+    .brief =
+        "x of the process root, in all processes of a group. What the others pass tells the shape and the dtype alone.",
     .infer = infer::same_as_first,
     .cost = [](const CostCall& c) { return cost_of(c.args[0].as_tensor(), 1); },
     .vjp = [](const vjp::broadcast_from& v) -> Grads {
@@ -125,13 +134,15 @@ const OpDef broadcast_from_op = {
 };
 
 const OpDef reduce_to_op = {
-    .schema = "reduce_to(Tensor x, int root = 0, str op = 'sum', int group = 0, int ranks = 1) -> Tensor",
+    .schema =
+        "reduce_to(Tensor x, int root = 0, str op = 'sum', int group = 0, int ranks = 1) -> Tensor",
     .brief = "As all_reduce, but the result is in the process root alone; the others get zeros.",
     .infer = infer::same_as_first,
     .cost = [](const CostCall& c) { return cost_of(c.args[0].as_tensor(), 1); },
     .vjp = [](const vjp::reduce_to& v) -> Grads {
       user_check(v.op == "sum" || averages(v.op), ErrorKind::Unsupported,
-                 "reduce_to has a gradient for op sum and avg, not {}.\nhint: Use all_reduce.", v.op);
+                 "reduce_to has a gradient for op sum and avg, not {}.\nhint: Use all_reduce.",
+                 v.op);
       const Tensor arrived = broadcast_from(v.grad, v.root, v.group, v.ranks);
       return averages(v.op) ? arrived / static_cast<double>(v.ranks) : arrived;
     },
@@ -171,7 +182,8 @@ const OpDef reduce_scatter_op = {
     .cost = [](const CostCall& c) { return cost_of(c.args[0].as_tensor(), 1); },
     .vjp = [](const vjp::reduce_scatter& v) -> Grads {
       user_check(v.op == "sum" || averages(v.op), ErrorKind::Unsupported,
-                 "reduce_scatter has a gradient for op sum and avg, not {}.\nhint: Use all_reduce.", v.op);
+                 "reduce_scatter has a gradient for op sum and avg, not {}.\nhint: Use all_reduce.",
+                 v.op);
       const Tensor arrived = all_gather(v.grad, v.group, v.ranks);
       return averages(v.op) ? arrived / static_cast<double>(v.ranks) : arrived;
     },
@@ -187,7 +199,8 @@ const OpDef reduce_scatter_op = {
 
 const OpDef all_to_all_op = {
     .schema = "all_to_all(Tensor x, int group = 0, int ranks = 1) -> Tensor",
-    .brief = "Part i of x goes to process i of a group; the result has what the processes sent to this one, in their order.",
+    .brief =
+        "Part i of x goes to process i of a group; the result has what the processes sent to this one, in their order.",
     .infer = [](const args::all_to_all& a) -> Metas { return as_given(a.x, a.ranks); },
     .cost = [](const CostCall& c) { return cost_of(c.args[0].as_tensor(), 1); },
     .vjp = [](const vjp::all_to_all& v) -> Grads { return all_to_all(v.grad, v.group, v.ranks); },
@@ -210,11 +223,12 @@ const OpDef all_to_all_rows_op = {
       int64_t given = 0, made = 0;
       for (const int64_t rows : a.in_rows) given += rows;
       for (const int64_t rows : a.out_rows) made += rows;
-      user_check(a.x.rank() >= 1 && same(a.x.dim(0), Dim(given)) && a.in_rows.size() == a.out_rows.size(),
-                 ErrorKind::InvalidArgument,
-                 "x has shape {}, in_rows has {} numbers with the sum {}, and out_rows has {} numbers.\nhint: Pass one "
-                 "number for each process; those of in_rows add up to the rows of x.",
-                 to_string(a.x.dims()), a.in_rows.size(), given, a.out_rows.size());
+      user_check(
+          a.x.rank() >= 1 && same(a.x.dim(0), Dim(given)) && a.in_rows.size() == a.out_rows.size(),
+          ErrorKind::InvalidArgument,
+          "x has shape {}, in_rows has {} numbers with the sum {}, and out_rows has {} numbers.\nhint: Pass one "
+          "number for each process; those of in_rows add up to the rows of x.",
+          to_string(a.x.dims()), a.in_rows.size(), given, a.out_rows.size());
       Shape shape = a.x.shape();
       shape[0] = Dim(made);
       return TensorMeta{a.x.dtype(), shape, false};
@@ -231,7 +245,11 @@ const OpDef all_to_all_rows_op = {
     .traits = Trait::Linear | Trait::Exchanges,
     .numpy = "x.copy()",
     .samples =
-        [] { return Samples().add(t({3, 2}), IntVector{3}, IntVector{3}).add(t({0, 2}), IntVector{0}, IntVector{0}); },
+        [] {
+          return Samples()
+              .add(t({3, 2}), IntVector{3}, IntVector{3})
+              .add(t({0, 2}), IntVector{0}, IntVector{0});
+        },
 };
 
 const OpDef gather_to_op = {
@@ -273,7 +291,8 @@ const OpDef scatter_from_op = {
 
 }  // namespace
 
-OAR_FAMILY(collective, &all_reduce_op, &join_gradients_op, &broadcast_from_op, &reduce_to_op, &all_gather_op,
-           &reduce_scatter_op, &all_to_all_op, &all_to_all_rows_op, &gather_to_op, &scatter_from_op)
+OAR_FAMILY(collective, &all_reduce_op, &join_gradients_op, &broadcast_from_op, &reduce_to_op,
+           &all_gather_op, &reduce_scatter_op, &all_to_all_op, &all_to_all_rows_op, &gather_to_op,
+           &scatter_from_op)
 
 }  // namespace oar

@@ -309,13 +309,13 @@ def alltoall(
     if not call.is_member:
         return None
     given, wanted = in_tensor_or_tensor_list, out_tensor_or_tensor_list
-    if isinstance(given, Tensor) != isinstance(wanted, Tensor) and not (isinstance(wanted, list) and not wanted):
-        raise RuntimeError("[alltoall] the input and the output must both be lists or both tensors.")
-    if isinstance(given, Tensor):
+    if isinstance(given, Tensor) and isinstance(wanted, Tensor):
         if list(given.shape) != list(wanted.shape) or not given.shape or given.shape[0] % call.group.nranks:
             raise ValueError(f"[alltoall] the input has the shape {given.shape} and the output {wanted.shape}. hint: they must be "
                              f"alike, with a number of rows that {call.group.nranks} divides.")
         call.inputs, call.outputs = [given], [wanted]
+    elif isinstance(given, Tensor) or isinstance(wanted, Tensor):
+        raise RuntimeError("[alltoall] the input and the output must both be lists or both tensors.")
     else:
         call.inputs = sizes_match("alltoall", "the input", list(given), call.group)
         if not wanted:
