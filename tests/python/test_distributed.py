@@ -10,6 +10,7 @@ import textwrap
 import time
 from pathlib import Path
 
+import group_training
 import group_work
 import oar
 import pytest
@@ -53,11 +54,11 @@ def test_ops_and_programs():
 
 @pytest.mark.parametrize("count", [2, 4])
 def test_data_parallel(count):
-    dist.spawn(group_work.data_parallel, nprocs=count)
+    dist.spawn(group_training.data_parallel, nprocs=count)
 
 
 def test_captured_step():
-    dist.spawn(group_work.captured_step, nprocs=2)
+    dist.spawn(group_training.captured_step, nprocs=2)
 
 
 # ---- Faults --------------------------------------------------------------------------------------

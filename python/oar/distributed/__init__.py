@@ -40,9 +40,11 @@ from oar.distributed.environment import (
     is_initialized,
 )
 from oar.distributed.fleet.base.topology import ParallelMode
-from oar.distributed.communication.group import barrier, destroy_process_group, get_group, new_group, wait
+from oar.distributed.communication.group import (
+    barrier, destroy_process_group, get_group, new_group, restart_process_group, shutdown_process_group, wait)
 from oar.distributed.launch.main import launch
 from oar.distributed.parallel import DataParallel
+from oar.distributed.parallel_with_gloo import gloo_barrier, gloo_init_parallel_env, gloo_release
 from oar.distributed.placement import Partial, Placement, ReduceType, Replicate, Shard
 from oar.distributed.spawn import spawn
 
@@ -84,6 +86,9 @@ __all__ = [
     "get_mesh",
     "get_rank",
     "get_world_size",
+    "gloo_barrier",
+    "gloo_init_parallel_env",
+    "gloo_release",
     "init_parallel_env",
     "irecv",
     "is_available",
@@ -97,6 +102,7 @@ __all__ = [
     "reduce",
     "reduce_scatter",
     "reshard",
+    "restart_process_group",
     "scatter",
     "scatter_object_list",
     "send",
@@ -105,6 +111,7 @@ __all__ = [
     "shard_layer",
     "shard_optimizer",
     "shard_tensor",
+    "shutdown_process_group",
     "spawn",
     "stream",
     "unshard_dtensor",

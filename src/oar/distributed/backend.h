@@ -41,7 +41,6 @@ struct Reduction {
 class Transfer {
  public:
   virtual ~Transfer() = default;
-  virtual bool is_done() = 0;
   virtual void wait(Milliseconds timeout) = 0;
 };
 

@@ -1,5 +1,6 @@
 #include "oar/distributed/process_group.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -74,24 +75,33 @@ class QueuedTask final : public Task {
 
 class EngineGroup;
 
-// A message: the engine moves it while others run.
+// A message: the engine moves it while others run. Whoever asks for its end starts a thread that waits for it: an engine's own
+// wait cannot be interrupted, and breaks the group after a time-out.
 class MessageTask final : public Task {
  public:
   MessageTask(std::shared_ptr<EngineGroup> group, Request request,
-              std::unique_ptr<Transfer> transfer)
-      : group_(std::move(group)), request_(std::move(request)), transfer_(std::move(transfer)) {}
-  bool is_done() override;
-  void wait(std::optional<Milliseconds> timeout) override;
+              std::shared_ptr<Transfer> transfer)
+      : group_(std::move(group)),
+        end_(std::make_shared<QueuedTask>(std::move(request))),
+        transfer_(std::move(transfer)) {}
+  // The message goes on, and its memory lives until it has arrived.
+  ~MessageTask() override { watch(); }
+  bool is_done() override {
+    watch();
+    return end_->is_done();
+  }
+  void wait(std::optional<Milliseconds> timeout) override {
+    watch();
+    end_->wait(timeout);
+  }
 
  private:
-  template <class F>
-  void guarded(F&& f);
+  void watch();
 
   std::shared_ptr<EngineGroup> group_;
-  Request request_;
-  std::unique_ptr<Transfer> transfer_;
-  std::mutex mutex_;
-  bool done_ = false;
+  std::shared_ptr<QueuedTask> end_;
+  std::shared_ptr<Transfer> transfer_;
+  std::once_flag watched_;
 };
 
 class EngineGroup final : public ProcessGroup, public std::enable_shared_from_this<EngineGroup> {
@@ -153,22 +163,20 @@ class EngineGroup final : public ProcessGroup, public std::enable_shared_from_th
       if (failure_.empty()) failure_ = "the group was closed";
     }
     changed_.notify_all();
-    // A call that runs must not keep us. An idle engine closes its connections when it is destroyed.
-    if (running_) abort_once();
+    // What is under way must not keep us. An idle engine closes its connections when it is destroyed.
+    if (running_ || messages_ > 0) abort_once();
     if (worker_.joinable()) worker_.join();
-    const std::lock_guard lock(backend_mutex_);
-    backend_.reset();
   }
 
-  void run_message(const Request& request, Transfer& transfer, Milliseconds timeout) {
+  void run_message(const Request& request, Transfer& transfer) {
     try {
-      transfer.wait(timeout);
+      transfer.wait(options_.timeout);
     } catch (const std::exception& e) {
-      throw_failure(request, e, timeout);
+      --messages_;
+      throw_failure(request, e, options_.timeout);
     }
+    --messages_;
   }
-
-  Milliseconds timeout() const { return options_.timeout; }
 
   // Ends the group, and throws an Error that says who is missing.
   [[noreturn]] void throw_failure(const Request& request, const std::exception& why,
@@ -210,7 +218,7 @@ class EngineGroup final : public ProcessGroup, public std::enable_shared_from_th
       task->end();
       return task;
     }
-    std::unique_ptr<Transfer> transfer;
+    std::shared_ptr<Transfer> transfer;
     try {
       transfer = request.what == Collective::Send
                      ? backend_->send(memory.data, memory.bytes, request.peer, request.tag)
@@ -218,6 +226,7 @@ class EngineGroup final : public ProcessGroup, public std::enable_shared_from_th
     } catch (const std::exception& e) {
       throw_failure(request, e, Milliseconds(0));
     }
+    ++messages_;
     return std::make_shared<MessageTask>(shared_from_this(), std::move(request),
                                          std::move(transfer));
   }
@@ -304,21 +313,21 @@ class EngineGroup final : public ProcessGroup, public std::enable_shared_from_th
   bool closed_ = false;
   std::atomic<bool> running_ = false;
   std::atomic<int64_t> calls_ = 0;
+  std::atomic<int> messages_ = 0;  // under way
   std::thread worker_;
 };
 
-bool MessageTask::is_done() {
-  const std::lock_guard lock(mutex_);
-  if (!done_) done_ = transfer_->is_done();
-  return done_;
-}
-
-void MessageTask::wait(std::optional<Milliseconds> timeout) {
-  const std::lock_guard lock(mutex_);
-  if (done_) return;
-  group_->run_message(request_, *transfer_, timeout.value_or(group_->timeout()));
-  done_ = true;
-  request_.keeps.clear();
+void MessageTask::watch() {
+  std::call_once(watched_, [this] {
+    std::thread([group = std::move(group_), end = end_, transfer = std::move(transfer_)]() mutable {
+      try {
+        group->run_message(end->request(), *transfer);
+        end->end();
+      } catch (...) {
+        end->end(std::current_exception());
+      }
+    }).detach();
+  });
 }
 
 }  // namespace

@@ -21,18 +21,22 @@ __all__ = [
     "get_group",
     "is_member",
     "new_group",
+    "restart_process_group",
+    "shutdown_process_group",
     "wait",
 ]
 
 _groups: dict[int, Group] = {}
 _numbers = itertools.count(1)  # processes make groups in the same order, so these agree
 _connected: dict[int, str] = {}  # the engines of groups
+_restarts: dict[int, tuple[int, tuple[str, list[int], str, int]]] = {}  # how often, and what it takes
 
 
 def connect(number: int, engine: str, ranks: list[int], name: str, timeout_ms: int) -> None:
     """Connects the members of a group; all call this."""
     _C.group_make(number, engine, ranks, get_rank(), name, job.store, timeout_ms)
     _connected[number] = engine
+    _restarts.setdefault(number, (0, (engine, ranks, name, timeout_ms)))
 
 
 def disconnect_all() -> None:
@@ -40,6 +44,7 @@ def disconnect_all() -> None:
     for number in sorted(_connected, reverse=True):
         _C.group_remove(number)
     _connected.clear()
+    _restarts.clear()
     _groups.clear()
 
 
@@ -229,6 +234,39 @@ def destroy_process_group(group: Group | None = None) -> None:
     if _connected.pop(group.id, None) is not None:
         _C.group_remove(group.id)
     del _groups[group.id]
+
+
+def shutdown_process_group(group: Group | None = None) -> None:
+    """Closes the connections of a group, which stays known. ``restart_process_group`` opens them again.
+
+    Args:
+        group: the group; None means all groups.
+
+    Examples:
+        >>> import oar
+        >>> oar.distributed.shutdown_process_group()
+    """
+    for number in sorted(_connected, reverse=True) if group is None else [group.id]:
+        if _connected.pop(number, None) is not None:
+            _C.group_remove(number)
+
+
+def restart_process_group(group: Group | None = None) -> None:
+    """Opens the connections that ``shutdown_process_group`` has closed. All members call it.
+
+    Args:
+        group: the group; None means all groups.
+
+    Examples:
+        >>> import oar
+        >>> oar.distributed.restart_process_group()
+    """
+    for number in sorted(_restarts) if group is None else [group.id]:
+        if number in _connected or number not in _restarts:
+            continue
+        count, (engine, ranks, name, timeout_ms) = _restarts[number]
+        _restarts[number] = (count + 1, (engine, ranks, name, timeout_ms))
+        connect(number, engine, ranks, f"{name}/{count + 1}", timeout_ms)
 
 
 def barrier(group: Group | None = None) -> None:

@@ -79,31 +79,14 @@ std::shared_ptr<::gloo::transport::Device> device_at(const std::string& host) {
 class Message final : public Transfer {
  public:
   Message(Buffer buffer, bool sends) : buffer_(std::move(buffer)), sends_(sends) {}
-  bool is_done() override {
-    if (done_) return true;
-    try {
-      wait(Milliseconds(1));
-    } catch (const ::gloo::IoException&) {
-      if (!timed_out_) throw;
-    }
-    return done_;
-  }
   void wait(Milliseconds timeout) override {
-    if (done_) return;
-    const auto begin = std::chrono::steady_clock::now();
-    try {
-      done_ = sends_ ? buffer_->waitSend(timeout) : buffer_->waitRecv(timeout);
-    } catch (...) {
-      timed_out_ = std::chrono::steady_clock::now() - begin >= timeout;
-      throw;
-    }
-    if (!done_) throw std::runtime_error("the message was given up");
+    const bool done = sends_ ? buffer_->waitSend(timeout) : buffer_->waitRecv(timeout);
+    if (!done) throw std::runtime_error("the message was given up");
   }
 
  private:
   Buffer buffer_;
   bool sends_;
-  bool done_ = false, timed_out_ = false;
 };
 
 class GlooBackend final : public Backend {

@@ -121,13 +121,6 @@ class Message final : public Transfer {
       MPI_Request_free(&request);
     }
   }
-  bool is_done() override {
-    int done = 0;
-    check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done,
-                      MPI_STATUSES_IGNORE),
-          "MPI_Testall");
-    return done != 0;
-  }
   void wait(Milliseconds timeout) override {
     for (MPI_Request& request : requests_) wait_for(&request, timeout);
   }
