@@ -5,6 +5,7 @@
 
 #include "oar/base/error.h"
 #include "oar/base/interrupt.h"
+#include "oar/base/log.h"
 
 namespace oar::distributed {
 namespace {
@@ -69,8 +70,8 @@ void meet(Store& store, const GroupOptions& options, int rank) {
 
 void announce(Store* store, int rank, const Failure& failure) try {
   if (store != nullptr) store->set(key_of("waits", static_cast<size_t>(rank)), call_text(failure));
-} catch (const Error&) {
-  // The store has gone; `explain` will say so.
+} catch (const Error& e) {
+  log_debug("the rendezvous has gone, which `explain` will say: {}", e.text());
 }
 
 std::string explain(Store* store, const GroupOptions& options, const Failure& failure) {

@@ -12,6 +12,7 @@
 #include "oar/base/error.h"
 #include "oar/base/flags.h"
 #include "oar/base/interrupt.h"
+#include "oar/base/log.h"
 #include "oar/distributed/engines.h"
 #include "oar/distributed/missing.h"
 #include "oar/distributed/run_request.h"
@@ -294,8 +295,8 @@ class EngineGroup final : public ProcessGroup, public std::enable_shared_from_th
     if (std::exchange(aborted_, true) || !backend_) return;
     try {
       backend_->abort();
-    } catch (const std::exception&) {
-      // The connections are broken already.
+    } catch (const std::exception& e) {
+      log_debug("the connections of group {} are broken already: {}", options_.name, e.what());
     }
   }
 
