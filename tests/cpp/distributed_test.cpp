@@ -247,8 +247,7 @@ void check_engine(const std::string& engine, int size, size_t count) {
           ->wait();
       for (int r = 0; r < size && g.rank() == root; ++r)
         EXPECT_EQ(all[count * static_cast<size_t>(r)], numbers(r, count)[0]);
-      for (size_t i = 0; i < all.size(); ++i)
-        all[i] = static_cast<float>(i / count) + static_cast<float>(g.rank() * 100);
+      for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<float>(i / count + rank * 100);
       g.start({.what = Collective::Scatter,
                .in = {memory_of(all)},
                .out = {memory_of(out)},
@@ -264,11 +263,11 @@ void check_engine(const std::string& engine, int size, size_t count) {
                                    all.begin() + static_cast<long>(count) * (r + 1)),
                 numbers(r, count));
     std::vector<float> parts(count * n);
-    for (size_t i = 0; i < parts.size(); ++i)
-      parts[i] = static_cast<float>(i / count) + static_cast<float>(g.rank());
+    for (size_t i = 0; i < parts.size(); ++i) parts[i] = static_cast<float>(i / count + rank);
     g.start({.what = Collective::ReduceScatter, .in = {memory_of(parts)}, .out = {memory_of(out)}})
         ->wait();
-    EXPECT_EQ(out.back(), static_cast<float>(size * g.rank() + size * (size - 1) / 2));
+    const size_t total = n * rank + n * (n - 1) / 2;
+    EXPECT_EQ(out.back(), static_cast<float>(total));
     // Rank r sends rank p as many numbers as r + p, none among them.
     std::vector<std::vector<int32_t>> sent(n), received(n);
     std::vector<Memory> in, wanted;
