@@ -20,6 +20,19 @@ endif()
 set_target_properties(oar PROPERTIES
   LINKER_LANGUAGE CXX EXPORT_NAME oar INSTALL_RPATH "$ORIGIN")
 
+# The engines of distributed/: they know the interface alone, and nothing of the library.
+foreach(engine IN LISTS OAR_ENGINE_NAMES)
+  string(TOUPPER "${engine}" name)
+  add_library(oar_engine_${engine} MODULE "${CMAKE_SOURCE_DIR}/src/oar/distributed/${engine}/engine.cpp")
+  target_include_directories(oar_engine_${engine} PRIVATE "${CMAKE_SOURCE_DIR}/src")
+  target_include_directories(oar_engine_${engine} SYSTEM PRIVATE "${OAR_${name}_HEADERS}")
+  target_link_libraries(oar_engine_${engine} PRIVATE oar_flags "${OAR_${name}_LIBRARY}")
+  target_compile_options(oar_engine_${engine} PRIVATE -fvisibility=hidden)
+  set_target_properties(oar_engine_${engine} PROPERTIES OUTPUT_NAME oar_${engine} INSTALL_RPATH "$ORIGIN")
+  add_dependencies(oar oar_engine_${engine})
+  install(TARGETS oar_engine_${engine} LIBRARY DESTINATION "${OAR_PREFIX}lib")
+endforeach()
+
 # The command is a program that uses the library. Tests use its functions.
 set(command_main "${CMAKE_SOURCE_DIR}/src/oar/cli/main.cpp")
 list(REMOVE_ITEM OAR_SOURCES_command "${command_main}")

@@ -15,7 +15,7 @@ requirements=()
 case $purpose in
   build | run)
     packages=(g++ cmake ninja-build ccache mold libfmt-dev libcli11-dev libgtest-dev
-      libopenblas0-openmp libjpeg62-turbo-dev libpng-dev)
+      libopenblas0-openmp libjpeg62-turbo-dev libpng-dev libgloo-dev libopenmpi-dev openmpi-bin)
     # A Python of the user's own brings headers and venv; the distribution's has them in packages.
     case $(command -v "$python" || true) in
       "" | /usr/bin/* | /bin/*) packages+=(python3 python3-dev python3-venv) ;;

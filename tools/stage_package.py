@@ -65,7 +65,8 @@ def stage(source: Path, build: Path) -> None:
         link_tree(root / "oar", package / "include" / "oar", wanted, (".h", ".inc"))
     names = ["lib/liboar.so", "bin/oar"]
     # Loaded from the folder of liboar.so, if they are there.
-    names += [name for name in ("lib/libdnnl.so.3", "lib/liboar_codegen.so") if (build / name).exists()]
+    optional = ("lib/libdnnl.so.3", "lib/liboar_codegen.so", "lib/liboar_gloo.so", "lib/liboar_mpi.so")
+    names += [name for name in optional if (build / name).exists()]
     for name in names:
         link(build / name, package / name)
         wanted.add(package / name)

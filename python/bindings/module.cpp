@@ -45,6 +45,7 @@ PyMODINIT_FUNC PyInit__C() {
     init_sparse(module.get());
     init_collate(module.get());
     init_control(module.get());
+    init_distributed(module.get());
     init_static(module.get());
     init_guards(module.get());
     init_call_keys(module.get());

@@ -7,6 +7,7 @@
 #include "oar/compiler/capture/layers.h"
 #include "oar/compiler/fusion/code.h"
 #include "oar/compiler/region_runs.h"
+#include "oar/distributed/groups.h"
 #include "oar/ops/core/autocast.h"
 #include "oar/ops/core/profile.h"
 #include "oar/ops/core/watch.h"
@@ -33,6 +34,7 @@ __attribute__((constructor)) void start() {
   install_regions();
   fusion::install_kernel();
   install_capture_layers();  // wraps autograd's
+  distributed::install_collectives();
   if (flag<bool>("crash_handler")) install_crash_handler();
 }
 

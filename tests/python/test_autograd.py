@@ -734,3 +734,21 @@ def test_rows_of_jacobians_of_what_does_not_depend_are_zero():
     z = oar.to_tensor([3.0, 4.0, 5.0], stop_gradient=False)
     j = oar.autograd.jacobian(z * z, x)[:]
     assert j.shape == [3, 2] and not j.numpy().any() and not j.stop_gradient
+
+
+def test_hooks_of_leaves_run_when_their_gradient_is_complete():
+    """Those of the last layers before the others, and once, however often the leaf was used."""
+    events = []
+    first, last = (oar.ones([2]) for _ in range(2))
+    for name, leaf in (("first", first), ("last", last)):
+        leaf.stop_gradient = False
+        leaf.register_hook(lambda gradient, name=name: events.append((name, gradient.tolist())))
+    hidden = first * 2
+    hidden.register_hook(lambda gradient: events.append(("hidden", gradient.tolist())))
+    (hidden * last + last).sum().backward()
+    assert events == [("last", [3, 3]), ("hidden", [1, 1]), ("first", [2, 2])]
+    # A branch that no gradient reaches does not keep a hook from running.
+    events.clear()
+    idle = (first * 3).detach() + first * 0
+    (first * idle.detach()).sum().backward()
+    assert [name for name, _ in events] == ["first"]

@@ -77,7 +77,7 @@ MISTAKES = {
     "list": (lambda: dist.scatter(oar.ones([1]), []), ValueError, "must have one tensor"),
     "group": (lambda: dist.new_group([0, 1]), ValueError, r"\[new_group\] ranks \[0, 1\] has \[1\]"),
     "stream": (lambda: dist.stream.all_reduce(oar.ones([1]), sync_op=False, use_calc_stream=True), RuntimeError, "sync_op"),
-    "spawn": (lambda: dist.spawn(print, nprocs=2), NotImplementedError, r"\[spawn\] nprocs is 2"),
+    "spawn": (lambda: dist.spawn(print, nprocs=0), ValueError, r"\[spawn\] nprocs is 0"),
     "role": (lambda: fleet.init(role_maker=3), ValueError, "role_maker must be a role maker"),
     "collective": (lambda: fleet.init(is_collective=1), ValueError, "is_collective must be a bool"),
     "workers": (

@@ -1,4 +1,4 @@
-"""Several processes that work on one model. Today there is one: what has a meaning for a single process is here."""
+"""Several processes that work on one model."""
 
 from oar.distributed import auto_parallel, collective, communication, fleet, parallel_helper
 from oar.distributed.auto_parallel.api import dtensor_from_fn, reshard, shard_layer, shard_tensor, unshard_dtensor
@@ -7,12 +7,14 @@ from oar.distributed.auto_parallel.optimizer import ShardingStage1, ShardingStag
 from oar.distributed.auto_parallel.process_mesh import ProcessMesh, get_mesh, set_mesh
 from oar.distributed.auto_parallel.strategy import ProgramStrategy as Strategy
 from oar.distributed.communication import (
+    P2POp,
     ReduceOp,
     all_gather,
     all_gather_object,
     all_reduce,
     alltoall,
     alltoall_single,
+    batch_isend_irecv,
     broadcast,
     broadcast_object_list,
     gather,
@@ -38,15 +40,18 @@ from oar.distributed.environment import (
     is_initialized,
 )
 from oar.distributed.fleet.base.topology import ParallelMode
-from oar.distributed.communication.group import barrier, destroy_process_group, get_group, new_group, wait
+from oar.distributed.communication.group import (
+    barrier, destroy_process_group, get_group, new_group, restart_process_group, shutdown_process_group, wait)
 from oar.distributed.launch.main import launch
 from oar.distributed.parallel import DataParallel
+from oar.distributed.parallel_with_gloo import gloo_barrier, gloo_init_parallel_env, gloo_release
 from oar.distributed.placement import Partial, Placement, ReduceType, Replicate, Shard
 from oar.distributed.spawn import spawn
 
 __all__ = [
     "DataParallel",
     "DistAttr",
+    "P2POp",
     "ParallelEnv",
     "ParallelMode",
     "Partial",
@@ -67,6 +72,7 @@ __all__ = [
     "alltoall_single",
     "auto_parallel",
     "barrier",
+    "batch_isend_irecv",
     "broadcast",
     "broadcast_object_list",
     "collective",
@@ -80,6 +86,9 @@ __all__ = [
     "get_mesh",
     "get_rank",
     "get_world_size",
+    "gloo_barrier",
+    "gloo_init_parallel_env",
+    "gloo_release",
     "init_parallel_env",
     "irecv",
     "is_available",
@@ -93,6 +102,7 @@ __all__ = [
     "reduce",
     "reduce_scatter",
     "reshard",
+    "restart_process_group",
     "scatter",
     "scatter_object_list",
     "send",
@@ -101,6 +111,7 @@ __all__ = [
     "shard_layer",
     "shard_optimizer",
     "shard_tensor",
+    "shutdown_process_group",
     "spawn",
     "stream",
     "unshard_dtensor",

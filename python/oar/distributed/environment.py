@@ -1,9 +1,13 @@
-"""Which process of how many this is."""
+"""Which process of how many this is, and how it meets the others."""
 
 from __future__ import annotations
 
+import atexit
 import os
 from typing import Any
+
+from oar import _C
+from oar.distributed import _launched
 
 __all__ = [
     "ParallelEnv",
@@ -15,11 +19,22 @@ __all__ = [
     "is_initialized",
 ]
 
-_started: list[bool] = []
+
+class _Job:
+    """The connection with the other processes."""
+
+    def __init__(self) -> None:
+        self.started = False
+        self.backend = ""
+        self.store: Any = None
+        self.server: Any = None
+
+
+job = _Job()
 
 
 class ParallelEnv:
-    """What a launcher passed to this process in environment variables.
+    """What a launcher passed to this process in environment variables: Oar's and Paddle's, PyTorch's, mpirun's or Slurm's.
 
     Examples:
         >>> import oar
@@ -30,12 +45,12 @@ class ParallelEnv:
     @property
     def rank(self) -> int:
         """The number of this process."""
-        return int(os.environ.get("PADDLE_TRAINER_ID", "0"))
+        return _launched.place().rank
 
     @property
     def world_size(self) -> int:
         """The number of processes."""
-        return int(os.environ.get("PADDLE_TRAINERS_NUM", "1"))
+        return _launched.place().size
 
     @property
     def device_id(self) -> int:
@@ -71,21 +86,47 @@ class ParallelEnv:
 
 
 def is_available() -> bool:
-    """False: processes cannot talk to each other yet.
+    """Whether processes can talk to each other: an engine, Gloo or MPI, is installed.
 
     Returns:
         a bool.
 
     Examples:
         >>> import oar
-        >>> oar.distributed.is_available()
-        False
+        >>> isinstance(oar.distributed.is_available(), bool)
+        True
     """
-    return False
+    return _C.has_engine("gloo") or _C.has_engine("mpi")
+
+
+def _engine() -> str:
+    """The engine that the user asked for, or the usual one."""
+    asked = os.environ.get("PADDLE_DISTRI_BACKEND", "auto")
+    if asked in ("gloo", "mpi"):
+        return asked
+    return "mpi" if _launched.started_by_mpi() and not _launched.master() else "gloo"
+
+
+def _meet(env: ParallelEnv) -> None:
+    """Opens the rendezvous. The process 0 serves it, unless the launcher does."""
+    address = _launched.master()
+    if not address:
+        if job.backend == "mpi":
+            return  # MPI has a rendezvous of its own
+        raise RuntimeError(f"[init_parallel_env] {env.world_size} processes were started, but nothing says where they meet. "
+                           "hint: start them with python -m oar.distributed.launch, or set PADDLE_MASTER to host:port.")
+    if env.rank == 0 and address.startswith("tcp://") and not os.environ.get("OAR_STORE_SERVED"):
+        host, _, port = address.removeprefix("tcp://").rpartition(":")
+        job.server = _C.store_serve(host, int(port))
+    job.store = _C.store_open(address, env.pg_timeout)
 
 
 def init_parallel_env() -> Any:
-    """Joins the other processes; does nothing if there is only one.
+    """Connects this process with the others that a launcher has started; a second call changes nothing. A process that was
+    started alone is a group of one.
+
+    Returns:
+        the group of all processes.
 
     Examples:
         >>> import oar
@@ -93,11 +134,29 @@ def init_parallel_env() -> Any:
         >>> oar.distributed.is_initialized()
         True
     """
-    env = ParallelEnv()
-    if env.world_size > 1:
-        raise NotImplementedError(f"[init_parallel_env] {env.world_size} processes were started, and Oar does not "
-                                  "connect processes yet. hint: start one, without a launcher.")
-    _started.append(True)
+    from oar.distributed.communication import group
+
+    if not job.started:
+        env = ParallelEnv()
+        if not 0 <= env.rank < env.world_size:
+            raise ValueError(f"[init_parallel_env] this is process {env.rank} of {env.world_size}, which cannot be. "
+                             "hint: check what the launcher sets.")
+        if env.world_size > 1:
+            job.backend = _engine()
+            _meet(env)
+            group.connect(0, job.backend, list(range(env.world_size)), "world", env.pg_timeout)
+            atexit.register(leave)
+        job.started = True
+    return group.get_group(0)
+
+
+def leave() -> None:
+    """Ends the connection."""
+    from oar.distributed.communication import group
+
+    group.disconnect_all()
+    job.store = job.server = None
+    job.started, job.backend = False, ""
 
 
 def is_initialized() -> bool:
@@ -111,14 +170,14 @@ def is_initialized() -> bool:
         >>> isinstance(oar.distributed.is_initialized(), bool)
         True
     """
-    return bool(_started)
+    return job.started
 
 
 def get_rank(group: Any = None) -> int:
     """The number of this process.
 
     Args:
-        group: accepted for compatibility.
+        group: the group in which it counts, -1 if it is no member; None means all processes.
 
     Returns:
         an integer.
@@ -128,14 +187,14 @@ def get_rank(group: Any = None) -> int:
         >>> oar.distributed.get_rank()
         0
     """
-    return ParallelEnv().rank
+    return ParallelEnv().rank if group is None else group.rank
 
 
 def get_world_size(group: Any = None) -> int:
     """The number of processes.
 
     Args:
-        group: accepted for compatibility.
+        group: the group that is counted, -1 if this process is no member; None means all processes.
 
     Returns:
         an integer.
@@ -145,14 +204,14 @@ def get_world_size(group: Any = None) -> int:
         >>> oar.distributed.get_world_size()
         1
     """
-    return ParallelEnv().world_size
+    return ParallelEnv().world_size if group is None else group.world_size
 
 
 def get_backend(group: Any = None) -> str:
-    """The library that processes talk through: none.
+    """The library that processes talk through: ``'GLOO'`` or ``'MPI'``, and ``'UNDEFINED'`` if there is one process.
 
     Args:
-        group: accepted for compatibility.
+        group: the processes; None means all.
 
     Returns:
         a string.
@@ -162,4 +221,4 @@ def get_backend(group: Any = None) -> str:
         >>> oar.distributed.get_backend()
         'UNDEFINED'
     """
-    return "UNDEFINED"
+    return job.backend.upper() or "UNDEFINED" if group is None else group.backend

@@ -8,8 +8,10 @@ from typing import Any
 
 from oar._C import Tensor
 from oar.distributed import parallel_helper
-from oar.distributed.communication.group import Group, check_alone
-from oar.distributed.environment import get_world_size
+from oar.distributed._reducer import Reducer
+from oar.distributed.communication import stream
+from oar.distributed.communication.group import Group, _get_global_group
+from oar.distributed.environment import get_world_size, job
 from oar.nn.layer.layers import Layer
 
 __all__ = ["DataParallel", "parallel_helper", "sync_params_buffers"]
@@ -19,13 +21,13 @@ def sync_params_buffers(
     model: Layer, comm_group: Group | None = None, src_rank: int = 0, is_model_parallel: bool = False,
     fuse_params: bool = True,
 ) -> None:  # fmt: skip
-    """Gives the copies of a network the weights of one process: nothing to do if there is one.
+    """Gives the copies of a network the parameters and buffers of one process.
 
     Args:
         model: the network.
-        comm_group: the processes.
+        comm_group: the processes; None means all.
         src_rank: the number of the process that has the weights.
-        is_model_parallel: accepted for compatibility.
+        is_model_parallel: whether to leave out parameters that are parts of others (``is_distributed``).
         fuse_params: accepted for compatibility.
 
     Examples:
@@ -33,20 +35,26 @@ def sync_params_buffers(
         >>> from oar.distributed.parallel import sync_params_buffers
         >>> sync_params_buffers(oar.nn.Linear(2, 1))
     """
-    check_alone("sync_params_buffers", comm_group)
+    tensors = [t for t in (*model.parameters(), *model.buffers()) if t is not None and t.numel().item()]
+    if is_model_parallel:
+        tensors = [t for t in tensors if not getattr(t, "is_distributed", False)]
+    tasks = [stream.broadcast(tensor, src_rank, comm_group, sync_op=False) for tensor in tensors]
+    for task in tasks:
+        if task is not None:
+            task.wait()
 
 
 class DataParallel(Layer):
-    """Wraps a layer that is trained on a different part of each batch in each process. Today there is one process, whose gradients
-    are those of the whole batch already.
+    """Wraps a layer that is trained on a different part of each batch in each process. The processes begin with the weights of
+    the first one. During a backward pass their gradients are averaged, and sent while the pass still computes others.
 
     Args:
         layers: the layer.
         strategy: accepted for compatibility.
-        comm_buffer_size: accepted for compatibility: there is nothing to send.
-        last_comm_buffer_size: accepted for compatibility.
-        find_unused_parameters: accepted for compatibility.
-        group: accepted for compatibility.
+        comm_buffer_size: how many megabytes of gradients are sent together.
+        last_comm_buffer_size: the same for the gradients that are computed first: those of the last layers.
+        find_unused_parameters: whether a backward pass may leave out parameters. Without it, that is an error.
+        group: the processes; None means all.
 
     Examples:
         >>> import oar
@@ -61,17 +69,34 @@ class DataParallel(Layer):
         find_unused_parameters: bool = False, group: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(layers.full_name() + "_data_parallel")
-        if get_world_size() > 1:
-            raise NotImplementedError(f"[DataParallel] Oar does not train in {get_world_size()} processes yet. "
-                                      "hint: start the program without a launcher.")
         self._layers = layers
         self.find_unused_parameters = find_unused_parameters
         self.group = group
+        self._reducer: Reducer | None = None
+        among: Group = _get_global_group() if group is None else group
+        if among.nranks == 1:
+            return
+        if not job.started:
+            raise RuntimeError(f"[DataParallel] the {get_world_size()} processes are not connected. "
+                               "hint: call init_parallel_env() first.")
+        if among.rank < 0:
+            return
+        sync_params_buffers(layers, among, among.ranks[0])
+        trained = [p for p in layers.parameters() if not p.stop_gradient]
+        self._reducer = Reducer(trained, among, last_comm_buffer_size * (1 << 20), comm_buffer_size * (1 << 20),
+                                find_unused_parameters)
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Gradients of the block stay in this process until a later backward pass sends them."""
-        yield
+        """Gradients of the block stay in this process. A later backward pass outside sends them, with its own."""
+        if self._reducer is None:
+            yield
+            return
+        before, self._reducer.is_on = self._reducer.is_on, False
+        try:
+            yield
+        finally:
+            self._reducer.is_on = before
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         return self._layers(*inputs, **kwargs)

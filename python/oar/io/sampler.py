@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator, Sequence, Sized
 from types import GenericAlias
 from typing import Any
@@ -312,8 +311,10 @@ class DistributedBatchSampler(BatchSampler):
         self.batch_size = batch_size
         self.shuffle = shuffle
         self.drop_last = drop_last
-        self.nranks = num_replicas or int(os.environ.get("PADDLE_TRAINERS_NUM", "1"))
-        self.local_rank = int(os.environ.get("PADDLE_TRAINER_ID", "0")) if rank is None else rank
+        from oar.distributed._launched import place
+
+        self.nranks = num_replicas or place().size
+        self.local_rank = place().rank if rank is None else rank
         self.epoch = 0
         self.num_samples = math.ceil(len(dataset) / self.nranks)
         self.total_size = self.num_samples * self.nranks

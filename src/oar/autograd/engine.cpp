@@ -83,7 +83,9 @@ class BackwardRun {
   void give(const Edge& edge, Tensor cotangent);
   void give_leaf(const Tensor& leaf, Tensor cotangent);
   void keep_leaf(const Tensor& leaf, Tensor cotangent);
-  void run_leaf_hooks();
+  void count_due();
+  void note_done(const Node& node);
+  void run_leaf_hooks(size_t place);
   void run_tensor_hooks(Node::Extras& extras, uint32_t index, const Shape& shape, Tensor& g);
   void run_node(Pending& pending);
   void run_known(const Origin& origin, Pending& pending);
@@ -118,9 +120,14 @@ class BackwardRun {
   std::unordered_map<Place, std::vector<size_t>, PlaceHash> wanted_;
   std::unordered_set<Place, PlaceHash> blocked_;
   std::unordered_set<const Node*> useful_;
-  // Leaves with hooks, which see the whole gradient once: they are handled at the end.
+  // Leaves with hooks, which see the whole gradient once: as soon as the last node that has an edge to them has run, so that a
+  // hook may send it away while the others run. Nodes that no cotangent reaches never run; leaves that wait for one are
+  // handled at the end.
   std::vector<std::pair<Tensor, Tensor>> hooked_;
   std::unordered_map<const TensorImpl*, size_t> hooked_places_;
+  std::unordered_map<const TensorImpl*, size_t> due_;  // edges to them, of nodes that have not run
+  Node* running_ = nullptr;
+  bool counted_ = false;
 };
 
 void BackwardRun::restrict_to_wanted(const std::vector<Edge>& roots) {
@@ -175,17 +182,51 @@ void BackwardRun::give_leaf(const Tensor& leaf, Tensor cotangent) {
     return keep_leaf(leaf, std::move(cotangent));
   auto [it, fresh] = hooked_places_.try_emplace(leaf.impl(), hooked_.size());
   if (fresh) hooked_.emplace_back(leaf, Tensor());
+  if (running_ != nullptr && !counted_) count_due();
   accumulate(hooked_[it->second].second, std::move(cotangent));
 }
 
-void BackwardRun::run_leaf_hooks() {
-  for (auto& [leaf, cotangent] : hooked_) {
-    const History& h = *maybe_history(leaf);
-    for (size_t i = 0; i < h.leaf_hooks.size(); ++i)
-      if (Tensor replaced = h.leaf_hooks[i].function(cotangent); replaced.defined())
-        cotangent = fitting_gradient(std::move(replaced), leaf.shape(), "a hook");
-    keep_leaf(leaf, std::move(cotangent));
+void BackwardRun::count_due() {
+  counted_ = true;
+  std::vector<const Node*> stack{running_};
+  for (const auto& [node, pending] : pending_) stack.push_back(node);
+  std::unordered_set<const Node*> seen(stack.begin(), stack.end());
+  while (!stack.empty()) {
+    const Node* node = stack.back();
+    stack.pop_back();
+    for (const Edge& e : node->edges) {
+      if (e.node) {
+        if (seen.insert(e.node.get()).second) stack.push_back(e.node.get());
+      } else if (e.valid()) {
+        const History* h = maybe_history(e.leaf);
+        if (h && !h->leaf_hooks.empty()) ++due_[e.leaf.impl()];
+      }
+    }
   }
+}
+
+void BackwardRun::note_done(const Node& node) {
+  if (due_.empty()) return;
+  for (const Edge& e : node.edges) {
+    const auto due = e.valid() && !e.node ? due_.find(e.leaf.impl()) : due_.end();
+    if (due == due_.end() || --due->second > 0) continue;
+    due_.erase(due);
+    if (const auto it = hooked_places_.find(e.leaf.impl()); it != hooked_places_.end())
+      run_leaf_hooks(it->second);
+  }
+}
+
+void BackwardRun::run_leaf_hooks(size_t place) {
+  const Tensor leaf = std::exchange(hooked_[place].first, Tensor());
+  if (!leaf.defined()) return;
+  Tensor cotangent = std::exchange(hooked_[place].second, Tensor());
+  hooked_places_.erase(leaf.impl());
+  const GradMode mode(options_.create_graph);
+  const History& h = *maybe_history(leaf);
+  for (size_t i = 0; i < h.leaf_hooks.size(); ++i)
+    if (Tensor replaced = h.leaf_hooks[i].function(cotangent); replaced.defined())
+      cotangent = fitting_gradient(std::move(replaced), leaf.shape(), "a hook");
+  keep_leaf(leaf, std::move(cotangent));
 }
 
 void BackwardRun::keep_leaf(const Tensor& leaf, Tensor cotangent) {
@@ -387,13 +428,15 @@ void BackwardRun::execute() {
     Node* node = ready_.top().second;
     ready_.pop();
     auto entry = pending_.extract(node);
+    running_ = node;
     const Node::Extras* extras = node->maybe_extras();
     if (extras && extras->origin)
       run_known(*extras->origin, entry.mapped());
     else
       run_node(entry.mapped());
+    note_done(*node);
   }
-  run_leaf_hooks();
+  for (size_t i = 0; i < hooked_.size(); ++i) run_leaf_hooks(i);
 }
 
 Tensor first_cotangent(const Tensor& whole, TensorList cotangents, size_t i) {

@@ -39,6 +39,9 @@ constexpr Row kTable[] = {
       "Keep freed tensor memory for reuse. Off, each tensor is allocated afresh: slower, but "
       "memory "
       "checkers see every mistake."}},
+    {{"check_collectives", FlagType::Bool, "false", "OAR_CHECK_COLLECTIVES",
+      "Before each collective call, compare the calls of all processes, and raise an error that shows them if "
+      "they differ in kind, shape or dtype."}},
     {{"check_nan_inf", FlagType::Bool, "false", "OAR_CHECK_NAN_INF",
       "After each op, raise an error that names it if its result holds a NaN or an infinity."}},
     {{"cpu_isa", FlagType::String, "auto", "OAR_CPU_ISA",

@@ -15,8 +15,8 @@ constexpr size_t kFewestCalls = 2;
 
 bool only_computes(const Program& program, const Instruction& call, Device device) {
   const Op& op = *call.op;
-  if (!op.is_built_in() || op.has(Trait::Random) || op.has(Trait::DataDependent) || is_update(op) ||
-      has_regions(call))
+  if (!op.is_built_in() || op.has(Trait::Random | Trait::Exchanges) ||
+      op.has(Trait::DataDependent) || is_update(op) || has_regions(call))
     return false;
   return std::all_of(call.results.begin(), call.results.end(),
                      [&](ValueId id) { return program.type_of(id).device == device; });

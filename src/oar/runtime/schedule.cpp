@@ -23,7 +23,7 @@ double time_with(int threads, double alone) {
 // written outside, the same bits.
 bool may_move(const Lowered& l, const Launch& launch) {
   if (!launch.kernel || !launch.op->is_built_in() || launch.sums_by_threads ||
-      launch.op->has(Trait::Random) || is_update(*launch.op))
+      launch.op->has(Trait::Random | Trait::Exchanges) || is_update(*launch.op))
     return false;
   return std::all_of(launch.results.begin(), launch.results.end(), [&](int32_t place) {
     const Root& root = l.roots[static_cast<size_t>(l.places[static_cast<size_t>(place)].root)];

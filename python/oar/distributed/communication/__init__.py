@@ -1,24 +1,28 @@
-"""What processes send each other. With one process a reduction, a broadcast or an exchange gives back what it was given."""
+"""What processes send each other. With one process a reduction, a broadcast or an exchange gives back what it was given.
+
+All processes of a group make the same calls in the same order."""
 
 from __future__ import annotations
 
-import copy
-from typing import Any
-
 from oar._C import Tensor
 from oar.distributed.communication import stream
-from oar.distributed.communication._alone import Task, check_peer, receive
+from oar.distributed.communication._calls import Task
 from oar.distributed.communication._reduce_op import ReduceOp
-from oar.distributed.communication.group import Group, check_alone, is_member
+from oar.distributed.communication.batch_isend_irecv import P2POp, batch_isend_irecv
+from oar.distributed.communication.group import Group
+from oar.distributed.communication.objects import (
+    all_gather_object, broadcast_object_list, recv_object_list, scatter_object_list, send_object_list)
 from oar.distributed.communication.reduce import reduce
 
 __all__ = [
+    "P2POp",
     "ReduceOp",
     "all_gather",
     "all_gather_object",
     "all_reduce",
     "alltoall",
     "alltoall_single",
+    "batch_isend_irecv",
     "broadcast",
     "broadcast_object_list",
     "gather",
@@ -229,7 +233,7 @@ def alltoall_single(
 
 
 def send(tensor: Tensor, dst: int = 0, group: Group | None = None, sync_op: bool = True) -> Task | None:
-    """Sends a tensor to another process. Today there is none, so this is an error.
+    """Sends a tensor to another process, which calls ``recv``.
 
     Args:
         tensor: the tensor.
@@ -248,7 +252,7 @@ def send(tensor: Tensor, dst: int = 0, group: Group | None = None, sync_op: bool
 
 
 def recv(tensor: Tensor, src: int = 0, group: Group | None = None, sync_op: bool = True) -> Task | None:
-    """Receives a tensor from another process. Today there is none, so this is an error.
+    """Receives a tensor from another process, which calls ``send``.
 
     Args:
         tensor: the tensor to write.
@@ -281,8 +285,7 @@ def isend(tensor: Tensor, dst: int, group: Group | None = None) -> Task | None:
         ...
         ValueError: [isend] dst is 0, but there is one process. hint: check get_world_size() first.
     """
-    check_peer("isend", "dst", dst, group)
-    return None
+    return stream.message("isend", tensor, dst, group, False)
 
 
 def irecv(tensor: Tensor, src: int | None = None, group: Group | None = None) -> Task | None:
@@ -300,106 +303,4 @@ def irecv(tensor: Tensor, src: int | None = None, group: Group | None = None) ->
         ...
         ValueError: [irecv] src is 0, but there is one process. hint: check get_world_size() first.
     """
-    check_peer("irecv", "src", src, group)
-    return None
-
-
-def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = None) -> None:
-    """Collects objects of all processes in a list.
-
-    Args:
-        object_list: the list; copies of the objects are appended.
-        obj: the object of this process.
-        group: the processes; None means all.
-
-    Examples:
-        >>> import oar
-        >>> parts = []
-        >>> oar.distributed.all_gather_object(parts, {"loss": 0.5})
-        >>> parts
-        [{'loss': 0.5}]
-    """
-    check_alone("all_gather_object", group)
-    object_list.append(copy.deepcopy(obj))
-
-
-def broadcast_object_list(object_list: list[Any], src: int, group: Group | None = None) -> None:
-    """Copies the objects of the process ``src`` into the lists of all.
-
-    Args:
-        object_list: the list.
-        src: the number of the process that has the content.
-        group: the processes; None means all.
-
-    Examples:
-        >>> import oar
-        >>> oar.distributed.broadcast_object_list([{"loss": 0.5}], src=0)
-    """
-    receive("broadcast_object_list", "src", src, group)
-
-
-def scatter_object_list(
-    out_object_list: list[Any], in_object_list: list[Any] | None = None, src: int = 0, group: Group | None = None
-) -> None:
-    """Gives each process one object of a list of the process ``src``.
-
-    Args:
-        out_object_list: the list that gets the object.
-        in_object_list: one object for each process, in ``src``.
-        src: the number of the process that has the list.
-        group: the processes; None means all.
-
-    Examples:
-        >>> import oar
-        >>> parts = []
-        >>> oar.distributed.scatter_object_list(parts, [{"loss": 0.5}])
-        >>> parts
-        [{'loss': 0.5}]
-    """
-    receive("scatter_object_list", "src", src, group)
-    if not in_object_list or len(in_object_list) != 1:
-        raise ValueError(f"[scatter_object_list] in_object_list must have one object, for one process, but is {in_object_list}.")
-    if is_member(group):
-        out_object_list[:] = [copy.deepcopy(in_object_list[0])]
-
-
-def send_object_list(
-    object_list: list[Any], dst: int | None = None, group: Group | None = None, dst_in_group: int | None = None
-) -> None:
-    """Sends objects to another process. Today there is none, so this is an error.
-
-    Args:
-        object_list: the objects.
-        dst: the number of the other process.
-        group: the processes; None means all.
-        dst_in_group: its number in the group, instead of ``dst``.
-
-    Examples:
-        >>> import oar
-        >>> oar.distributed.send_object_list([1], dst=0)
-        Traceback (most recent call last):
-        ...
-        ValueError: [send_object_list] dst is 0, but there is one process. hint: check get_world_size() first.
-    """
-    check_peer("send_object_list", "dst", dst if dst_in_group is None else dst_in_group, group)
-
-
-def recv_object_list(
-    object_list: list[Any], src: int | None = None, group: Group | None = None, src_in_group: int | None = None
-) -> None:
-    """Receives objects from another process. Today there is none, so this is an error.
-
-    Args:
-        object_list: the list to write.
-        src: the number of the other process.
-        group: the processes; None means all.
-        src_in_group: its number in the group, instead of ``src``.
-
-    Examples:
-        >>> import oar
-        >>> oar.distributed.recv_object_list([None], src=0)
-        Traceback (most recent call last):
-        ...
-        ValueError: [recv_object_list] src is 0, but there is one process. hint: check get_world_size() first.
-    """
-    check_peer("recv_object_list", "src", src if src_in_group is None else src_in_group, group)
+    return stream.message("irecv", tensor, src, group, False)

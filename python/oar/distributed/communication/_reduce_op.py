@@ -1,6 +1,9 @@
 """How a reduction combines what the processes have."""
 
-__all__ = ["ReduceOp", "check_op"]
+__all__ = ["NAMES", "ReduceOp", "check_op"]
+
+# Of the members of ReduceOp, in the schemas of ops.
+NAMES = ("sum", "max", "min", "prod", "avg")
 
 
 class ReduceOp:

@@ -1,25 +1,51 @@
-"""Groups of processes. Today a group has one process: this one."""
+"""Groups of processes."""
 
 from __future__ import annotations
 
+import itertools
 import warnings
+from datetime import timedelta
 from typing import Any
 
+from oar import _C
 from oar._C import Tensor
-from oar.distributed.environment import get_rank, get_world_size
+from oar.distributed.environment import ParallelEnv, get_rank, get_world_size, job, leave
 
 __all__ = [
     "Group",
     "barrier",
     "check_alone",
+    "connect",
     "destroy_process_group",
+    "disconnect_all",
     "get_group",
     "is_member",
     "new_group",
+    "restart_process_group",
+    "shutdown_process_group",
     "wait",
 ]
 
 _groups: dict[int, Group] = {}
+_numbers = itertools.count(1)  # processes make groups in the same order, so these agree
+_connected: dict[int, str] = {}  # the engines of groups
+_restarts: dict[int, tuple[int, tuple[str, list[int], str, int]]] = {}  # how often, and what it takes
+
+
+def connect(number: int, engine: str, ranks: list[int], name: str, timeout_ms: int) -> None:
+    """Connects the members of a group; all call this."""
+    _C.group_make(number, engine, ranks, get_rank(), name, job.store, timeout_ms)
+    _connected[number] = engine
+    _restarts.setdefault(number, (0, (engine, ranks, name, timeout_ms)))
+
+
+def disconnect_all() -> None:
+    """Closes the connections of all groups."""
+    for number in sorted(_connected, reverse=True):
+        _C.group_remove(number)
+    _connected.clear()
+    _restarts.clear()
+    _groups.clear()
 
 
 class Group:
@@ -77,12 +103,12 @@ class Group:
 
     @property
     def backend(self) -> str:
-        """The library that the processes talk through: none."""
-        return "UNDEFINED"
+        """The library that the processes talk through; ``'UNDEFINED'`` in a group of one."""
+        return _connected.get(self._id, "undefined").upper()
 
     @property
     def process_group(self) -> None:
-        """None: there is no library that processes talk through."""
+        """None: Paddle has an object of its own here, which only its own code uses."""
         return None
 
     def is_member(self) -> bool:
@@ -99,11 +125,11 @@ class Group:
 
 
 def check_alone(function: str, group: Group | None = None) -> None:
-    """Raises an error if ``function`` would have to talk to another process."""
+    """Raises an error if ``function`` would have to work together with other processes, which it does not do yet."""
     count = get_world_size() if group is None else group.nranks
     if count > 1:
-        raise NotImplementedError(f"[{function}] the group has {count} processes, and Oar does not connect processes "
-                                  "yet. hint: start one, without a launcher.")
+        raise NotImplementedError(f"[{function}] the group has {count} processes, and Oar does this for one process only. "
+                                  "hint: start one, without a launcher, or use DataParallel and the collectives.")
 
 
 def is_member(group: Group | None) -> bool:
@@ -125,12 +151,12 @@ def new_group(
     ranks: list[int] | None = None, backend: str | None = None, timeout: Any = None, nccl_comm_init_option: int = 0,
     nccl_config: Any = None,
 ) -> Group:  # fmt: skip
-    """A group of processes.
+    """A group of processes. All processes call this, in the same order, those too that are no members.
 
     Args:
         ranks: the numbers of the processes; None means all.
-        backend: accepted for compatibility.
-        timeout: accepted for compatibility.
+        backend: the engine: ``'gloo'`` or ``'mpi'``; None takes that of ``init_parallel_env``.
+        timeout: how long a call waits, a ``timedelta``; None takes that of ``init_parallel_env``.
         nccl_comm_init_option: accepted for compatibility.
         nccl_config: accepted for compatibility.
 
@@ -147,9 +173,17 @@ def new_group(
     if wrong:
         raise ValueError(f"[new_group] ranks {members} has {wrong}, but there {_are_processes()}. "
                          "hint: pass numbers of processes that exist, or None for all.")
-    number = max(_groups, default=0) + 1
+    if len(set(members)) != len(members):
+        raise ValueError(f"[new_group] ranks {members} names a process twice.")
+    if timeout is not None and not isinstance(timeout, timedelta):
+        raise TypeError(f"[new_group] timeout must be a datetime.timedelta, not {type(timeout).__name__}.")
+    if get_world_size() > 1 and not job.started:
+        raise RuntimeError("[new_group] the processes are not connected. hint: call init_parallel_env() first.")
+    number = next(_numbers)
     group = Group(members.index(get_rank()) if get_rank() in members else -1, number, members, name=f"_default_pg{number}")
-    check_alone("new_group", group)
+    if group.rank >= 0 and len(members) > 1:
+        wait_ms = ParallelEnv().pg_timeout if timeout is None else int(timeout.total_seconds() * 1000)
+        connect(number, (backend or job.backend).lower(), members, f"group{number}", wait_ms)
     _groups[number] = group
     return group
 
@@ -192,12 +226,47 @@ def destroy_process_group(group: Group | None = None) -> None:
         >>> oar.distributed.destroy_process_group(oar.distributed.new_group())
     """
     if group is None or group.id == 0:
-        _groups.clear()
+        leave()
         return
     if group.id not in _groups:
         raise ValueError(f"[destroy_process_group] there is no group {group.id}; it was removed before. "
                          "hint: pass a group of new_group once.")
+    if _connected.pop(group.id, None) is not None:
+        _C.group_remove(group.id)
     del _groups[group.id]
+
+
+def shutdown_process_group(group: Group | None = None) -> None:
+    """Closes the connections of a group, which stays known. ``restart_process_group`` opens them again.
+
+    Args:
+        group: the group; None means all groups.
+
+    Examples:
+        >>> import oar
+        >>> oar.distributed.shutdown_process_group()
+    """
+    for number in sorted(_connected, reverse=True) if group is None else [group.id]:
+        if _connected.pop(number, None) is not None:
+            _C.group_remove(number)
+
+
+def restart_process_group(group: Group | None = None) -> None:
+    """Opens the connections that ``shutdown_process_group`` has closed. All members call it.
+
+    Args:
+        group: the group; None means all groups.
+
+    Examples:
+        >>> import oar
+        >>> oar.distributed.restart_process_group()
+    """
+    for number in sorted(_restarts) if group is None else [group.id]:
+        if number in _connected or number not in _restarts:
+            continue
+        count, (engine, ranks, name, timeout_ms) = _restarts[number]
+        _restarts[number] = (count + 1, (engine, ranks, name, timeout_ms))
+        connect(number, engine, ranks, f"{name}/{count + 1}", timeout_ms)
 
 
 def barrier(group: Group | None = None) -> None:
@@ -210,11 +279,14 @@ def barrier(group: Group | None = None) -> None:
         >>> import oar
         >>> oar.distributed.barrier()
     """
-    check_alone("barrier", group)
+    from oar.distributed.communication._calls import Call
+
+    Call("barrier", group).run()
 
 
 def wait(tensor: Tensor, group: Group | None = None, use_calc_stream: bool = True) -> None:
-    """Waits until a tensor has been sent or received: at once if there is one process.
+    """Waits until a tensor has been sent or received. On the CPU a tensor is ready when the task of its call is: this returns at
+    once.
 
     Args:
         tensor: the tensor.
@@ -225,4 +297,3 @@ def wait(tensor: Tensor, group: Group | None = None, use_calc_stream: bool = Tru
         >>> import oar
         >>> oar.distributed.wait(oar.ones([2]))
     """
-    check_alone("wait", group)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oar._C import Tensor
 from oar.distributed.communication import stream
-from oar.distributed.communication._alone import Task
+from oar.distributed.communication._calls import Task
 from oar.distributed.communication._reduce_op import ReduceOp, check_op
 from oar.distributed.communication.group import Group
 

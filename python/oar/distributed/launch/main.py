@@ -1,4 +1,4 @@
-"""Runs a script as the processes of a training: today one."""
+"""Runs a script as the processes of a training."""
 
 from __future__ import annotations
 
@@ -7,53 +7,58 @@ import os
 import runpy
 import sys
 
+from oar.distributed import _launched
+
 __all__ = ["launch"]
 
-_COUNTS = ("--nnodes", "--nproc_per_node")
-_DEVICES = ("--devices", "--gpus", "--xpus", "--npus", "--ips")
+_DEVICES = ("--devices", "--gpus", "--xpus", "--npus")
 _IGNORED = (
-    "--master", "--legacy", "--rank", "--log_level", "--log_dir", "--log_overwrite", "--run_mode", "--job_id", "--host",
-    "--max_restart", "--elastic_level", "--elastic_timeout", "--start_port", "--auto_parallel_config", "--auto_tuner_json",
-    "--sort_ip", "--auto_cluster_config",
+    "--legacy", "--log_level", "--elastic_level", "--elastic_timeout", "--auto_parallel_config", "--auto_tuner_json", "--sort_ip",
+    "--auto_cluster_config",
 )  # fmt: skip
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("launch", description="Runs a script as the only process of a training.", allow_abbrev=False)
-    for name in _COUNTS:
-        parser.add_argument(name, default=None, help="how many; 1")
+    parser = argparse.ArgumentParser("launch", description="Runs a script in several processes, on one machine or many.",
+                                     allow_abbrev=False)
+    add = parser.add_argument
+    add("--nproc_per_node", type=int, default=None, help="processes on this machine; else as many as devices, or 1")
+    add("--nnodes", default=None, help="machines: a number")
+    add("--node_rank", "--rank", type=int, default=-1, help="the number of this machine; -1: in the order of arrival")
+    add("--master", default=None, help="host:port where the machines meet; needed for several machines")
+    add("--host", default=None, help="the address under which other machines reach this one")
+    add("--ips", default=None, help="the addresses of the machines, separated by commas; the first one is the master")
     for name in _DEVICES:
-        parser.add_argument(name, default=None, help="a list with one element")
+        add(name, default=None, help="numbers of devices, separated by commas: one process for each")
+    add("--log_dir", default="log", help="the folder for a log of each process")
+    add("--log_overwrite", default="False", help="True: older logs are not kept")
+    add("--job_id", default="default", help="a name, in the names of logs")
+    add("--run_mode", default="collective", help="collective")
+    add("--max_restart", type=int, default=0, help="how often the processes are started again after a failure")
+    add("--start_port", type=int, default=None, help="the first of the ports that PADDLE_TRAINER_ENDPOINTS names")
+    add("--backend", default=None, choices=("gloo", "mpi"), help="the engine")
     for name in _IGNORED:
-        parser.add_argument(name, default=None, help="accepted for compatibility")
-    parser.add_argument("training_script", help="the script, or a module if it has no .py")
-    parser.add_argument("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
+        add(name, default=None, help="accepted for compatibility")
+    add("training_script", help="the script, or a module if it has no .py")
+    add("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
     return parser
 
 
-def _check_alone(options: argparse.Namespace) -> None:
-    asked = {name: getattr(options, name.removeprefix("--")) for name in (*_COUNTS, *_DEVICES)}
-    for name, value in asked.items():
-        count = 1 if not value else int(value.split(":")[0]) if name in _COUNTS else len(value.split(","))
-        if count > 1:
-            raise NotImplementedError(f"[launch] {name} {value} means {count} processes; Oar has one. hint: ask for one.")
+def _check(options: argparse.Namespace) -> None:
+    if options.run_mode not in ("collective", None):
+        raise NotImplementedError(f"[launch] --run_mode {options.run_mode} is not there yet. hint: use collective.")
+    if options.nnodes and ":" in options.nnodes:
+        raise NotImplementedError(f"[launch] --nnodes {options.nnodes}: a job that grows and shrinks is not there yet. "
+                                  "hint: pass one number.")
 
 
-def launch() -> None:
-    """Runs the script of the command line as the only process of a training. The command is
-    ``python -m oar.distributed.launch script.py arguments ...``; it takes Paddle's options.
+def _devices(options: argparse.Namespace) -> list[str]:
+    given = next((getattr(options, n.removeprefix("--")) for n in _DEVICES if getattr(options, n.removeprefix("--"))), "")
+    return [device for device in given.split(",") if device]
 
-    Examples:
-        >>> import sys
-        >>> import oar
-        >>> sys.argv = ["launch", "--nproc_per_node", "2", "train.py"]
-        >>> oar.distributed.launch()
-        Traceback (most recent call last):
-        ...
-        NotImplementedError: [launch] --nproc_per_node 2 means 2 processes; Oar has one. hint: ask for one.
-    """
-    options = _parser().parse_args()
-    _check_alone(options)
+
+def _run_here(options: argparse.Namespace) -> None:
+    """The script, as the only process."""
     os.environ.setdefault("PADDLE_TRAINER_ID", "0")
     os.environ.setdefault("PADDLE_TRAINERS_NUM", "1")
     script = options.training_script
@@ -63,3 +68,37 @@ def launch() -> None:
         runpy.run_path(script, run_name="__main__")
     else:
         runpy.run_module(script, run_name="__main__", alter_sys=True)
+
+
+def launch() -> None:
+    """Runs the script of the command line in several processes. The command is
+    ``python -m oar.distributed.launch --nproc_per_node 2 script.py arguments ...``; it takes Paddle's options. Under ``mpirun``
+    and ``srun``, which start the processes themselves, it runs the script.
+
+    Examples:
+        >>> import sys
+        >>> import oar
+        >>> sys.argv = ["launch", "--run_mode", "ps", "train.py"]
+        >>> oar.distributed.launch()
+        Traceback (most recent call last):
+        ...
+        NotImplementedError: [launch] --run_mode ps is not there yet. hint: use collective.
+    """
+    from oar.distributed.launch import job
+
+    options = _parser().parse_args()
+    _check(options)
+    devices = _devices(options)
+    count = options.nproc_per_node or len(devices) or 1
+    if count < 1:
+        raise ValueError(f"[launch] --nproc_per_node is {count}; at least one process is needed.")
+    addresses = [a for a in (options.ips or "").split(",") if a]
+    nodes = int(options.nnodes or len(addresses) or 1)
+    started = _launched.place().size > 1 and not os.environ.get("PADDLE_TRAINERS_NUM")
+    if started or (count == 1 and nodes == 1 and options.max_restart == 0):
+        return _run_here(options)
+    if nodes > 1 and not options.master:
+        if not addresses:
+            raise ValueError(f"[launch] {nodes} machines need a place where they meet. hint: pass --master host:port, the same on all.")
+        options.master = f"{addresses[0]}:{options.start_port or 6170}"
+    sys.exit(job.run(options, count, nodes, devices))

@@ -203,6 +203,7 @@ enum class Trait : uint32_t {
   NoGrad = 1u << 10,        // piecewise constant or integer-valued: the derivative is zero
   Rowwise = 1u << 11,
   SelectedRows = 1u << 12,  // takes selected-rows operands as they are
+  Exchanges = 1u << 13,     // all processes of a group make the call, in the same order
   HasInplace = 1u << 14,    // `name_` exists too and writes the first operand
   // A 0-d operand does not widen larger operands of its kind: float32 * 0-d float64 is float32.
   Arithmetic = 1u << 15,

@@ -21,7 +21,8 @@ std::span<const TraitName> trait_names() {
                                          {Trait::BackwardMark, "backward_mark"},
                                          {Trait::Arithmetic, "arithmetic"},
                                          {Trait::Moves, "moves"},
-                                         {Trait::Packed, "packed"}};
+                                         {Trait::Packed, "packed"},
+                                         {Trait::Exchanges, "exchanges"}};
   return kNames;
 }
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import oar
 from oar._C import Tensor
-from oar.distributed.communication._alone import Task, check_peer, collect, overwrite, receive
+from oar.distributed.communication._calls import Call, Task, peer_in, sizes_match
 from oar.distributed.communication._reduce_op import ReduceOp, check_op
 from oar.distributed.communication.group import Group
 
@@ -25,22 +25,45 @@ __all__ = [
 ]
 
 
-def _begin(
-    function: str, group: Group | None, sync_op: bool, use_calc_stream: bool, argument: str = "rank", rank: int = 0
-) -> Task | None:
+def _run(call: Call, sync_op: bool, use_calc_stream: bool) -> Task | None:
     """The task of a call; None if this process is not in the group."""
+    from oar.distributed.communication._in_program import is_recorded, record
+
     if use_calc_stream and not sync_op:
-        raise RuntimeError(f"[{function}] use_calc_stream=True needs sync_op=True.")
-    return receive(function, argument, rank, group)
+        raise RuntimeError(f"[{call.function}] use_calc_stream=True needs sync_op=True.")
+    if call.is_member and call.group.nranks > 1 and is_recorded(call):
+        return record(call)
+    return call.run(sync_op)
 
 
-def _only(function: str, argument: str, parts: Any) -> Tensor:
-    """The tensor for the only process: a tensor, or the one element of a list."""
-    if isinstance(parts, Tensor):
-        return parts
-    if not parts or len(parts) != 1:
-        raise ValueError(f"[{function}] {argument} must have one tensor, for one process, but has {len(parts or ())}.")
-    return parts[0]
+def _like(function: str, name: str, given: Tensor, other: Tensor) -> None:
+    if given.dtype != other.dtype:
+        raise ValueError(f"[{function}] {name} has the dtype {given.dtype}, the other tensor {other.dtype}. hint: make it like the input.")
+
+
+def _whole_or_list(call: Call, name: str, tensors: Any, like: Tensor) -> list[Tensor]:
+    """One tensor with the parts of all processes, or a list with one for each."""
+    if isinstance(tensors, Tensor):
+        tensors = [tensors]
+        if tensors[0].numel() != like.numel() * call.group.nranks:
+            raise ValueError(f"[{call.function}] {name} has the shape {tensors[0].shape}, which is not {call.group.nranks} times "
+                             f"{like.shape}.")
+    else:
+        sizes_match(call.function, name, list(tensors), call.group)
+        for tensor in tensors:
+            if list(tensor.shape) != list(like.shape):
+                raise ValueError(f"[{call.function}] {name} has a tensor of the shape {tensor.shape}, but {like.shape} is needed: "
+                                 "all have one shape. hint: make them alike.")
+    for tensor in tensors:
+        _like(call.function, name, tensor, like)
+    return list(tensors)
+
+
+def _filled(parts: list[Tensor], like: Tensor, count: int, call: Call) -> Any:
+    """The tensors of a list that a call writes: those in it, or new ones if it is empty."""
+    if not parts:
+        parts.extend(oar.empty(like.shape, like.dtype) for _ in range(count))
+    return _whole_or_list(call, "the list", parts, like)
 
 
 def all_reduce(
@@ -64,8 +87,10 @@ def all_reduce(
         >>> oar.distributed.stream.all_reduce(x, sync_op=False).wait()
         True
     """
-    check_op("all_reduce", op)
-    return _begin("all_reduce", group, sync_op, use_calc_stream)
+    call = Call("all_reduce", group)
+    call.op = check_op("all_reduce", op)
+    call.outputs = [tensor]
+    return _run(call, sync_op, use_calc_stream)
 
 
 def reduce(
@@ -90,8 +115,10 @@ def reduce(
         >>> oar.distributed.stream.reduce(oar.ones([2]), dst=0).wait()
         True
     """
-    check_op("reduce", op)
-    return _begin("reduce", group, sync_op, use_calc_stream, "dst", dst)
+    call = Call("reduce", group)
+    call.op, call.peer = check_op("reduce", op), peer_in("reduce", "dst", dst, call.group)
+    call.outputs, call.inputs = [tensor], [tensor]
+    return _run(call, sync_op, use_calc_stream)
 
 
 def broadcast(
@@ -114,7 +141,10 @@ def broadcast(
         >>> oar.distributed.stream.broadcast(oar.ones([2]), src=0).wait()
         True
     """
-    return _begin("broadcast", group, sync_op, use_calc_stream, "src", src)
+    call = Call("broadcast", group)
+    call.peer = peer_in("broadcast", "src", src, call.group)
+    call.outputs = [tensor]
+    return _run(call, sync_op, use_calc_stream)
 
 
 def all_gather(
@@ -140,14 +170,15 @@ def all_gather(
         >>> x.tolist()
         [1.0, 2.0]
     """
-    task = _begin("all_gather", group, sync_op, use_calc_stream)
-    if task is None:
+    call = Call("all_gather", group)
+    if not call.is_member:
         return None
+    call.inputs = [tensor]
     if isinstance(tensor_or_tensor_list, Tensor):
-        overwrite("all_gather", tensor_or_tensor_list, oar.reshape(tensor, tensor_or_tensor_list.shape))
+        call.outputs = _whole_or_list(call, "tensor_or_tensor_list", tensor_or_tensor_list, tensor)
     else:
-        collect("all_gather", tensor_or_tensor_list, tensor)
-    return task
+        call.outputs = _filled(tensor_or_tensor_list, tensor, call.group.nranks, call)
+    return _run(call, sync_op, use_calc_stream)
 
 
 def gather(
@@ -174,12 +205,14 @@ def gather(
         >>> len(parts)
         1
     """
-    task = _begin("gather", group, sync_op, use_calc_stream, "dst", dst)
-    if gather_list is None:
-        raise ValueError("[gather] gather_list is None in the process dst. hint: pass an empty list.")
-    if task is not None:
-        collect("gather", gather_list, tensor)
-    return task
+    call = Call("gather", group)
+    call.peer = peer_in("gather", "dst", dst, call.group)
+    call.inputs = [tensor]
+    if call.is_member and call.group.rank == call.peer:
+        if gather_list is None:
+            raise ValueError("[gather] gather_list is None in the process dst. hint: pass an empty list.")
+        call.outputs = _filled(gather_list, tensor, call.group.nranks, call)
+    return _run(call, sync_op, use_calc_stream)
 
 
 def scatter(
@@ -206,10 +239,14 @@ def scatter(
         >>> x.tolist()
         [1.0, 2.0]
     """
-    task = _begin("scatter", group, sync_op, use_calc_stream, "src", src)
-    if task is not None:
-        overwrite("scatter", tensor, _only("scatter", "tensor_or_tensor_list", tensor_or_tensor_list))
-    return task
+    call = Call("scatter", group)
+    call.peer = peer_in("scatter", "src", src, call.group)
+    call.outputs = [tensor]
+    if call.is_member and call.group.rank == call.peer:
+        if tensor_or_tensor_list is None:
+            raise ValueError("[scatter] there is nothing to send in the process src. hint: pass one tensor for each process.")
+        call.inputs = _whole_or_list(call, "tensor_or_tensor_list", tensor_or_tensor_list, tensor)
+    return _run(call, sync_op, use_calc_stream)
 
 
 def reduce_scatter(
@@ -236,11 +273,13 @@ def reduce_scatter(
         >>> x.tolist()
         [1.0, 2.0]
     """
-    check_op("reduce_scatter", op)
-    task = _begin("reduce_scatter", group, sync_op, use_calc_stream)
-    if task is not None:
-        overwrite("reduce_scatter", tensor, _only("reduce_scatter", "tensor_or_tensor_list", tensor_or_tensor_list))
-    return task
+    call = Call("reduce_scatter", group)
+    call.op = check_op("reduce_scatter", op)
+    if not call.is_member:
+        return None
+    call.outputs = [tensor]
+    call.inputs = _whole_or_list(call, "tensor_or_tensor_list", tensor_or_tensor_list, tensor)
+    return _run(call, sync_op, use_calc_stream)
 
 
 def alltoall(
@@ -266,15 +305,25 @@ def alltoall(
         >>> x.tolist()
         [1.0, 2.0]
     """
-    task = _begin("alltoall", group, sync_op, use_calc_stream)
-    if task is None:
+    call = Call("alltoall", group)
+    if not call.is_member:
         return None
-    given = _only("alltoall", "in_tensor_or_tensor_list", in_tensor_or_tensor_list)
-    if isinstance(out_tensor_or_tensor_list, Tensor):
-        overwrite("alltoall", out_tensor_or_tensor_list, given)
+    given, wanted = in_tensor_or_tensor_list, out_tensor_or_tensor_list
+    if isinstance(given, Tensor) and isinstance(wanted, Tensor):
+        if list(given.shape) != list(wanted.shape) or not given.shape or given.shape[0] % call.group.nranks:
+            raise ValueError(f"[alltoall] the input has the shape {given.shape} and the output {wanted.shape}. hint: they must be "
+                             f"alike, with a number of rows that {call.group.nranks} divides.")
+        call.inputs, call.outputs = [given], [wanted]
+    elif isinstance(given, Tensor) or isinstance(wanted, Tensor):
+        raise RuntimeError("[alltoall] the input and the output must both be lists or both tensors.")
     else:
-        collect("alltoall", out_tensor_or_tensor_list, given)
-    return task
+        call.inputs = sizes_match("alltoall", "the input", list(given), call.group)
+        if not wanted:
+            wanted.extend(oar.empty_like(tensor) for tensor in given)
+        call.outputs = sizes_match("alltoall", "the output", list(wanted), call.group)
+    for tensor in (*call.inputs, *call.outputs):
+        _like("alltoall", "a tensor", tensor, call.inputs[0])
+    return _run(call, sync_op, use_calc_stream)
 
 
 def alltoall_single(
@@ -302,13 +351,37 @@ def alltoall_single(
         >>> x.tolist()
         [1.0, 2.0]
     """
-    for name, sizes, tensor in (("in_split_sizes", in_split_sizes, in_tensor), ("out_split_sizes", out_split_sizes, out_tensor)):
-        if sizes and list(sizes) != [tensor.shape[0]]:
-            raise ValueError(f"[alltoall_single] {name} is {list(sizes)}, but there is one process and {tensor.shape[0]} rows.")
-    task = _begin("alltoall_single", group, sync_op, use_calc_stream)
-    if task is not None:
-        overwrite("alltoall_single", out_tensor, in_tensor)
-    return task
+    call = Call("alltoall_single", group, "alltoall")
+    if not call.is_member:
+        return None
+    call.inputs = _rows(call, "in_split_sizes", in_split_sizes, in_tensor)
+    pieces = _rows(call, "out_split_sizes", out_split_sizes, out_tensor)
+    _like("alltoall_single", "out_tensor", out_tensor, in_tensor)
+    if not in_split_sizes and not out_split_sizes:
+        call.inputs, call.outputs = [in_tensor], [out_tensor]
+        return _run(call, sync_op, use_calc_stream)
+    if in_split_sizes is None or out_split_sizes is None:
+        call.inputs, pieces = [piece.contiguous() for piece in call.inputs], [piece.contiguous() for piece in pieces]
+    call.outputs = pieces
+    return _run(call, sync_op, use_calc_stream)
+
+
+def _rows(call: Call, name: str, sizes: list[int] | None, tensor: Tensor) -> list[Tensor]:
+    """The pieces of a tensor that go to the processes or come from them: parts of its memory."""
+    count, rows = call.group.nranks, tensor.shape[0] if tensor.shape else 0
+    if not sizes:
+        if rows % count:
+            raise ValueError(f"[alltoall_single] {count} processes do not divide {rows} rows. hint: pass {name}.")
+        sizes = [rows // count] * count
+    if len(sizes) != count or sum(sizes) != rows or min(sizes) < 0:
+        raise ValueError(f"[alltoall_single] {name} is {list(sizes)}, but there {_are(count)} and {rows} rows.")
+    ends = [sum(sizes[: i + 1]) for i in range(count)]
+    with oar.no_grad():
+        return [tensor[end - size : end] for end, size in zip(ends, sizes)]
+
+
+def _are(count: int) -> str:
+    return "is one process" if count == 1 else f"are {count} processes"
 
 
 def send(
@@ -330,8 +403,7 @@ def send(
         ...
         ValueError: [send] dst is 0, but there is one process. hint: check get_world_size() first.
     """
-    check_peer("send", "dst", dst, group)
-    return None
+    return message("send", tensor, dst, group, sync_op, use_calc_stream)
 
 
 def recv(
@@ -353,5 +425,23 @@ def recv(
         ...
         ValueError: [recv] src is 0, but there is one process. hint: check get_world_size() first.
     """
-    check_peer("recv", "src", src, group)
-    return None
+    return message("recv", tensor, src, group, sync_op, use_calc_stream)
+
+
+def message(
+    function: str, tensor: Tensor, rank: int | None, group: Group | None, sync_op: bool, use_calc_stream: bool = False, tag: int = 0
+) -> Task | None:
+    """A message to or from the process ``rank``: ``function`` is send, recv, isend or irecv."""
+    sends = function in ("send", "isend")
+    call = Call(function, group, "send" if sends else "recv")
+    if call.group.nranks == 1:
+        raise ValueError(f"[{function}] {'dst' if sends else 'src'} is {rank}, but there is one process. "
+                         "hint: check get_world_size() first.")
+    call.peer, call.tag = peer_in(function, "dst" if sends else "src", rank, call.group), tag
+    if call.peer == call.group.rank:
+        raise ValueError(f"[{function}] {'dst' if sends else 'src'} is {rank}, which is this process. hint: pass another.")
+    if sends:
+        call.inputs = [tensor]
+    else:
+        call.outputs = [tensor]
+    return _run(call, sync_op, use_calc_stream)
