@@ -6,6 +6,7 @@
 #include "oar/base/error.h"
 #include "oar/base/string_util.h"
 #include "oar/interop/caffe/import.h"
+#include "oar/interop/keras/import.h"
 #include "oar/interop/onnx/import.h"
 #include "oar/interop/paddle/import.h"
 #include "oar/interop/pytorch/import.h"
@@ -101,6 +102,8 @@ void load_into(Parts& parts, const LoadOptions& options) {
       return take_graph(parts, onnx::Model::load(path));
     case FileKind::TensorFlow:
       return take_graph(parts, tensorflow::load_model(path));
+    case FileKind::Keras:
+      return take_graph(parts, keras::load_model(path));
     case FileKind::TorchProgram:
     case FileKind::TorchScript:
       return take_graph(parts, pytorch::load_model(path).graph);
@@ -114,7 +117,7 @@ void load_into(Parts& parts, const LoadOptions& options) {
   fail(
       ErrorKind::InvalidArgument,
       "it is {}, not a model that runs.\nhint: Oar runs .oar files and models of Paddle (.pdmodel, "
-      ".json), ONNX, TensorFlow, TFLite, PyTorch (.pt2, TorchScript) and Caffe (.prototxt). `oar inspect` shows what "
+      ".json), ONNX, TensorFlow, Keras, TFLite, PyTorch (.pt2, TorchScript) and Caffe (.prototxt). `oar inspect` shows what "
       "other files hold.",
       described(parts.kind));
 }
