@@ -113,9 +113,11 @@ Items upsampled(const Call& c) {
   return {x};
 }
 
-// Blocks of channels become blocks of pixels, as in tf.nn.depth_to_space.
+// Blocks of channels become blocks of pixels, as in tf.nn.depth_to_space. UpscalerJS has the factor in the name: "PixelShuffle4x".
 Items shuffled(const Call& c) {
-  const int64_t block = c.integer("scale", c.integer("block_size", c.integer("upscale_factor", 2)));
+  const std::string& type = c.layer.type;
+  const int64_t named = type.ends_with('x') ? type[type.size() - 2] - '0' : 2;
+  const int64_t block = c.integer("scale", c.integer("block_size", c.integer("upscale_factor", named)));
   const Tensor& x = c.tensor();
   if (x.rank() != 4 || block < 1 || block > 64 || x.dim(3).value() % (block * block) != 0)
     c.refuse("its blocks do not fit the channels");
@@ -140,6 +142,10 @@ constexpr Converter kConverters[] = {
     {"UpSampling2D", upsampled},
     {"UpSampling3D", upsampled},
     {"PixelShuffle", shuffled},
+    {"PixelShuffle2x", shuffled},
+    {"PixelShuffle3x", shuffled},
+    {"PixelShuffle4x", shuffled},
+    {"PixelShuffle8x", shuffled},
 };
 
 }  // namespace

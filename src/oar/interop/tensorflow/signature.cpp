@@ -3,6 +3,7 @@
 #include <set>
 
 #include "oar/base/error.h"
+#include "oar/interop/tensorflow/frames.h"
 
 namespace oar::tensorflow {
 namespace {
@@ -93,6 +94,8 @@ std::vector<std::string> placeholders_of(const Network& network) {
 }  // namespace
 
 void choose_ends(Network& network, const Signature& signature, const Wanted& wanted) {
+  turn_frames_into_loops(network.graph);
+  turn_switches_into_branches(network.graph);
   for (const std::string& name : wanted.outputs)
     network.outputs.push_back(output_entry(network, name, name));
   if (wanted.outputs.empty())
