@@ -49,7 +49,8 @@ void read_web(std::string_view files) {
   const size_t end = files.find(kBetween);
   const std::string_view weights =
       end == std::string_view::npos ? std::string_view() : files.substr(end + kBetween.size());
-  import_small(oar::keras::read_layers_model(files.substr(0, end), [&](const std::string&) { return std::string(weights); }));
+  import_small(oar::keras::read_layers_model(
+      files.substr(0, end), [&](const std::string&) { return std::string(weights); }));
 }
 
 // ---- seeds -------------------------------------------------------------------------------------
@@ -71,20 +72,25 @@ std::string old_architecture() {
 
 std::string h5_seed() {
   Hdf5Seed h;
-  const auto empty = std::vector<std::string>{"b/f/kernel:0", "b/f/recurrent_kernel:0", "b/f/bias:0"};
-  const auto kernel = h.floats({2, 2}, {1, 2, 3, 4}), square = h.floats({2, 2}, {1, 0, 0, 1}), bias = h.floats({2}, {1, 2});
-  const auto inner = h.group({{"bias:0", bias}, {"kernel:0", kernel}, {"recurrent_kernel:0", square}}, {});
+  const auto empty =
+      std::vector<std::string>{"b/f/kernel:0", "b/f/recurrent_kernel:0", "b/f/bias:0"};
+  const auto kernel = h.floats({2, 2}, {1, 2, 3, 4}), square = h.floats({2, 2}, {1, 0, 0, 1}),
+             bias = h.floats({2}, {1, 2});
+  const auto inner =
+      h.group({{"bias:0", bias}, {"kernel:0", kernel}, {"recurrent_kernel:0", square}}, {});
   const auto layer = h.group({{"f", inner}}, {});
   const auto rows = h.group({{"b", layer}}, {{"weight_names", empty}});
   const auto filter = h.floats({1, 1, 2, 2}, {1, 2, 3, 4}, true);
   const auto conv = h.group({{"k", filter}, {"l", bias}}, {{"weight_names", {"k", "l"}}});
   const auto weights = h.group({{"b", rows}, {"c", conv}}, {{"layer_names", {"b", "c"}}});
-  return h.file(h.group({{"model_weights", weights}}, {{"keras_version", {"2.9.0"}}, {"model_config", {old_architecture()}}}));
+  return h.file(h.group({{"model_weights", weights}},
+                        {{"keras_version", {"2.9.0"}}, {"model_config", {old_architecture()}}}));
 }
 
 std::string archive_seed() {
   Hdf5Seed h;
-  const auto vars = h.group({{"0", h.floats({3, 2}, {1, 2, 3, 4, 5, 6})}, {"1", h.floats({2}, {1, 2}, true)}}, {});
+  const auto vars = h.group(
+      {{"0", h.floats({3, 2}, {1, 2, 3, 4, 5, 6})}, {"1", h.floats({2}, {1, 2}, true)}}, {});
   const auto layers = h.group({{"dense", h.group({{"vars", vars}}, {})}}, {});
   const std::string weights = h.file(h.group({{"layers", layers}}, {}));
   const std::string config =
@@ -92,7 +98,9 @@ std::string archive_seed() {
       R"({"class_name": "InputLayer", "config": {"batch_shape": [null, 3], "dtype": "float32", "name": "i"}},)"
       R"({"class_name": "Dense", "config": {"name": "d", "units": 2, "activation": "tanh", "use_bias": true}},)"
       R"({"class_name": "Softmax", "config": {"name": "s", "axis": -1}}]}})";
-  return fuzz::zipped({{"config.json", config}, {"metadata.json", R"({"keras_version": "3.1"})"}, {"model.weights.h5", weights}});
+  return fuzz::zipped({{"config.json", config},
+                       {"metadata.json", R"({"keras_version": "3.1"})"},
+                       {"model.weights.h5", weights}});
 }
 
 std::string web_seed() {
@@ -103,7 +111,8 @@ std::string web_seed() {
          R"("weightsManifest": [{"paths": ["p"], "weights": [{"name": "d/kernel", "shape": [2, 2], "dtype": "float32", "quantization": {"dtype": "uint8", "scale": 0.5, "min": -1}},)"
          R"({"name": "d/bias", "shape": [2], "dtype": "float32", "quantization": {"dtype": "float16"}},)"
          R"({"name": "n/moving_mean", "shape": [2], "dtype": "float32"}, {"name": "n/moving_variance", "shape": [2], "dtype": "float32"}]}]})" +
-         std::string(kBetween) + std::string("\1\2\3\4\0\x3c\0\x40\0\0\x80\x3f\0\0\0\x40\0\0\x80\x3f\0\0\0\x40", 24);
+         std::string(kBetween) +
+         std::string("\1\2\3\4\0\x3c\0\x40\0\0\x80\x3f\0\0\0\x40\0\0\x80\x3f\0\0\0\x40", 24);
 }
 
 }  // namespace
@@ -133,9 +142,38 @@ std::vector<std::string> seeds() {
 }
 
 std::vector<std::string> dictionary() {
-  return {"Conv1D",   "Conv2DTranspose", "SeparableConv2D", "DepthwiseConv2D", "LSTM",       "GRU",     "Bidirectional", "TimeDistributed", "RNN",
-          "Dot",      "Reshape",         "Permute",         "Flatten",         "Cropping2D", "Resizing", "CategoryEncoding", "GroupNormalization",
-          "Attention", "MultiHeadAttention", "Embedding",   "\"axis\": 9",     "null",       "-1",      "[1, 2]",        "\"same\"",
-          "causal",   "channels_first",  "1e300",           "TREE",            "SNOD",       "HEAP",    "GCOL",          std::string(8, '\xff'),
+  return {"Conv1D",
+          "Conv2DTranspose",
+          "SeparableConv2D",
+          "DepthwiseConv2D",
+          "LSTM",
+          "GRU",
+          "Bidirectional",
+          "TimeDistributed",
+          "RNN",
+          "Dot",
+          "Reshape",
+          "Permute",
+          "Flatten",
+          "Cropping2D",
+          "Resizing",
+          "CategoryEncoding",
+          "GroupNormalization",
+          "Attention",
+          "MultiHeadAttention",
+          "Embedding",
+          "\"axis\": 9",
+          "null",
+          "-1",
+          "[1, 2]",
+          "\"same\"",
+          "causal",
+          "channels_first",
+          "1e300",
+          "TREE",
+          "SNOD",
+          "HEAP",
+          "GCOL",
+          std::string(8, '\xff'),
           std::string(4, '\0')};
 }

@@ -38,7 +38,8 @@ uint64_t Hdf5Reader::number(int size) {
 
 uint64_t Hdf5Reader::offset() {
   const uint64_t value = number(bytes_.offset_size);
-  const bool ones = bytes_.offset_size < 8 && value == (uint64_t{1} << (8 * bytes_.offset_size)) - 1;
+  const bool ones =
+      bytes_.offset_size < 8 && value == (uint64_t{1} << (8 * bytes_.offset_size)) - 1;
   return ones ? kNoAddress : value;
 }
 

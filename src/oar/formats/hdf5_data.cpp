@@ -186,9 +186,8 @@ std::string unpacked(std::string_view packed, const std::vector<int>& filters, u
     if (filters[i] != Deflate) continue;
     // Two bytes come before the deflated ones, a checksum after them.
     if (bytes.size() < 6) damaged_hdf5("a chunk is too short");
-    const bool summed =
-        std::find(filters.begin(), filters.begin() + static_cast<ptrdiff_t>(i), Checksum) !=
-        filters.begin() + static_cast<ptrdiff_t>(i);
+    const bool summed = std::find(filters.begin(), filters.begin() + static_cast<ptrdiff_t>(i),
+                                  Checksum) != filters.begin() + static_cast<ptrdiff_t>(i);
     bytes = inflate(std::string_view(bytes).substr(2, bytes.size() - 6), size + (summed ? 4 : 0));
   }
   if (bytes.size() != size) damaged_hdf5("a chunk does not have its size");

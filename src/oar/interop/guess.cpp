@@ -165,8 +165,8 @@ FileKind kind_of_text(std::string_view content, std::string_view path) {
 namespace fs = std::filesystem;
 
 // Of the files of models that have several, the one with the program.
-constexpr const char* kModelEnds[] = {".oar",      ".json", ".pdmodel", ".onnx", ".tflite",
-                                      ".prototxt", ".pb",   ".pt2",     ".pt",  ".keras", ".h5", ".hdf5"};
+constexpr const char* kModelEnds[] = {".oar", ".json", ".pdmodel", ".onnx",  ".tflite", ".prototxt",
+                                      ".pb",  ".pt2",  ".pt",      ".keras", ".h5",     ".hdf5"};
 
 bool is_file(const fs::path& path) {
   std::error_code ignored;

@@ -143,12 +143,12 @@ def keras_file(inputs, path):
     import keras
     import tf_keras
 
+    given = inputs if len(inputs) > 1 else inputs[0]
     try:
-        network = keras.models.load_model(path, compile=False)
+        made = keras.models.load_model(path, compile=False)(given, training=False)
     except Exception:
-        network = tf_keras.models.load_model(path, compile=False)
-    made = network(inputs if len(inputs) > 1 else inputs[0], training=False)
-    return [array.numpy() for array in (made if isinstance(made, (list, tuple)) else [made])]
+        made = tf_keras.models.load_model(path, compile=False)(given, training=False)
+    return [np.array(array) for array in (made if isinstance(made, (list, tuple)) else [made])]
 
 
 def web_layers(inputs, path):

@@ -89,8 +89,10 @@ double Call::number(std::string_view key, double otherwise) const {
   const JsonValue* found = find(key);
   // Numbers that are arrays of NumPy: {"class_name": "__numpy__", "config": {"value": …}}.
   if (found && found->is_object()) {
-    if (const JsonValue* config = found->find("config")) found = config->find("value");
-    else found = found->find("value");
+    if (const JsonValue* config = found->find("config"))
+      found = config->find("value");
+    else
+      found = found->find("value");
     if (!found) refuse(format("its '{}' is no number", key));
   }
   return found ? found->number() : otherwise;

@@ -27,7 +27,7 @@ using Items = std::vector<Item>;
 
 // Arguments as a call of a layer gives them: lists of tensors are kept apart from other values.
 struct Given {
-  Items items;      // tensors, in order
+  Items items;  // tensors, in order
   bool is_list = false;
   JsonValue value;  // if it is no tensor
 };

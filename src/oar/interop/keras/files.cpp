@@ -8,7 +8,7 @@
 namespace oar::keras {
 namespace {
 
-constexpr int kDeepest = 64;           // groups in groups
+constexpr int kDeepest = 64;  // groups in groups
 constexpr size_t kMostArrays = 1 << 20;
 
 using Entries = std::vector<Weights::Entry>;
@@ -115,8 +115,9 @@ FileParts read_archive_parts(std::string_view file) {
   const ZipFile zip(file);
   const ZipFile::Entry *config = zip.find("config.json"), *weights = zip.find("model.weights.h5");
   user_check(config, ErrorKind::InvalidArgument, "the archive has no config.json.");
-  user_check(weights, ErrorKind::Unsupported,
-             "the archive has no model.weights.h5.\nhint: Oar reads what model.save(\"net.keras\") writes.");
+  user_check(
+      weights, ErrorKind::Unsupported,
+      "the archive has no model.weights.h5.\nhint: Oar reads what model.save(\"net.keras\") writes.");
   const std::string content = zip.content(*weights);
   int version = 3;
   if (const ZipFile::Entry* notes = zip.find("metadata.json")) {

@@ -127,9 +127,10 @@ void collect(const JsonValue& json, const std::string& key, Model& model,
 const JsonValue::List& layers_in(const JsonValue& config) {
   if (config.is_list()) return config.list();
   const JsonValue* layers = member(config, "layers");
-  user_check(layers && layers->is_list(), ErrorKind::Unsupported,
-             "it is a model of a class of its own, whose code the file does not have.\nhint: Export it as a "
-             "SavedModel, with model.export(folder).");
+  user_check(
+      layers && layers->is_list(), ErrorKind::Unsupported,
+      "it is a model of a class of its own, whose code the file does not have.\nhint: Export it as a "
+      "SavedModel, with model.export(folder).");
   return layers->list();
 }
 
@@ -170,8 +171,7 @@ void chain(Model& model, const JsonValue& config) {
     Layer& layer = model.layers[i];
     user_check(model.places.emplace(layer.name, i).second, ErrorKind::InvalidArgument,
                "the file has two layers '{}' in one model.", layer.name);
-    if (i > 0)
-      layer.calls = {{{Argument{Reference{model.layers[i - 1].name, 0, 0}}}, {}}};
+    if (i > 0) layer.calls = {{{Argument{Reference{model.layers[i - 1].name, 0, 0}}}, {}}};
   }
   model.inputs = {{model.layers.front().name, 0, 0}};
   model.outputs = {{model.layers.back().name, 0, 0}};
@@ -317,12 +317,14 @@ Layer parse_layer(const JsonValue& json, int version, int depth) {
   // "Custom>Name" and "package>Name" are classes that were registered.
   if (const size_t sign = layer.type.rfind('>'); sign != std::string::npos)
     layer.type.erase(0, sign + 1);
-  if (is_model_type(layer.type)) layer.model = std::make_shared<Model>(parse_model(json, version, depth + 1));
+  if (is_model_type(layer.type))
+    layer.model = std::make_shared<Model>(parse_model(json, version, depth + 1));
   return layer;
 }
 
 Model parse_model(const JsonValue& json, int version, int depth) {
-  user_check(depth < kDeepest, ErrorKind::InvalidArgument, "models are inside of each other too deeply.");
+  user_check(depth < kDeepest, ErrorKind::InvalidArgument,
+             "models are inside of each other too deeply.");
   const JsonValue& config = json.at("config");
   const bool sequence = is_sequence(json.at("class_name").text());
   Model model;
@@ -337,7 +339,8 @@ Model parse_model(const JsonValue& json, int version, int depth) {
   if (sequence && !(inputs && outputs)) {
     chain(model, config);
   } else {
-    user_check(inputs && outputs, ErrorKind::InvalidArgument, "the model has no inputs or outputs.");
+    user_check(inputs && outputs, ErrorKind::InvalidArgument,
+               "the model has no inputs or outputs.");
     collect(*inputs, "", model, model.inputs, false);
     collect(*outputs, "", model, model.outputs, true);
   }

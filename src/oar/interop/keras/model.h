@@ -22,7 +22,8 @@ namespace oar::keras {
 class Weights {
  public:
   struct Entry {
-    std::vector<std::string> path;  // "forward_layer", "cell", "vars", "0", or "forward_lstm", "lstm_cell", "kernel"
+    std::vector<std::string>
+        path;  // "forward_layer", "cell", "vars", "0", or "forward_lstm", "lstm_cell", "kernel"
     Tensor tensor;
   };
 
@@ -71,7 +72,7 @@ struct LayerCall {
 struct Model;
 
 struct Layer {
-  std::string type, name;  // "Dense", "dense_1"
+  std::string type, name;    // "Dense", "dense_1"
   bool is_function = false;  // of keras.ops or TensorFlow, called in place of a layer
   JsonValue config;
   int version = 3;  // of Keras, which changed some defaults

@@ -59,8 +59,8 @@ Tensor joined_heads(const Call& c, const Tensor& x) {
                                : std::vector<std::string_view>{"attention_output"});
   const Tensor kernel = part.weight("kernel");
   if (kernel.rank() != 3) c.refuse("its results have several axes");
-  const Tensor flat = reshape(transpose(x, {0, 2, 1, 3}),
-                              {x.dim(0), x.dim(2), x.dim(1) * x.dim(3)});
+  const Tensor flat =
+      reshape(transpose(x, {0, 2, 1, 3}), {x.dim(0), x.dim(2), x.dim(1) * x.dim(3)});
   const Tensor y = matmul(flat, reshape(kernel, {kernel.dim(0) * kernel.dim(1), kernel.dim(2)}));
   return c.flag("use_bias", true) ? y + part.weight("bias") : y;
 }

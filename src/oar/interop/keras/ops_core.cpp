@@ -56,11 +56,15 @@ constexpr Named kActivations[] = {
     {"glu", [](const Tensor& x) { return glu(x, -1); }},
     {"squareplus", [](const Tensor& x) { return (x + sqrt(square(x) + 4.0)) / 2.0; }},
     {"hard_tanh", [](const Tensor& x) { return clip(x, Scalar(-1.0), Scalar(1.0)); }},
-    {"hard_shrink", [](const Tensor& x) { return where(greater_than(abs(x), full({}, 0.5, x.dtype())), x, zeros_like(x)); }},
+    {"hard_shrink",
+     [](const Tensor& x) {
+       return where(greater_than(abs(x), full({}, 0.5, x.dtype())), x, zeros_like(x));
+     }},
     {"soft_shrink", [](const Tensor& x) { return relu(x - 0.5) - relu(-x - 0.5); }},
     {"tanh_shrink", [](const Tensor& x) { return x - tanh(x); }},
     {"sparse_plus", sparse_plus},
-    {"sparse_sigmoid", [](const Tensor& x) { return clip((x + 1.0) * 0.5, Scalar(0.0), Scalar(1.0)); }},
+    {"sparse_sigmoid",
+     [](const Tensor& x) { return clip((x + 1.0) * 0.5, Scalar(0.0), Scalar(1.0)); }},
     {"sparsemax", sparsemax},
 };
 
@@ -114,9 +118,7 @@ Items elu_layer(const Call& c) {
   return {where(greater_than(x, zeros_like(x)), x, (exp(minimum(x, zeros_like(x))) - 1.0) * alpha)};
 }
 
-Items thresholded(const Call& c) {
-  return {thresholded_relu(c.tensor(), c.number("theta", 1))};
-}
+Items thresholded(const Call& c) { return {thresholded_relu(c.tensor(), c.number("theta", 1))}; }
 
 Items softmax_layer(const Call& c) {
   Tensor x = c.tensor();
@@ -124,8 +126,7 @@ Items softmax_layer(const Call& c) {
   if (const Given* given = c.named("mask"); given && !given->items.empty())
     mask = given->items[0].tensor;
   if (c.count() > 1) mask = c.tensor(1);
-  if (mask.defined() && mask.rank() == x.rank())
-    x = where(cast(mask, DType::Bool), x, x - 3e38);
+  if (mask.defined() && mask.rank() == x.rank()) x = where(cast(mask, DType::Bool), x, x - 3e38);
   const std::vector<int64_t> axes = c.list("axis");
   if (axes.size() < 2) return {softmax(x, axes.empty() ? -1 : axes[0])};
   const Tensor e = exp(x - max(x, IntArgs(axes), true));

@@ -19,7 +19,8 @@ const JsonValue* value_of(const Call& c, std::initializer_list<std::string_view>
                           size_t place = ~size_t{0}) {
   for (const std::string_view name : names) {
     if (const JsonValue* found = c.find(name)) return found;
-    if (const Given* given = c.named(name); given && given->items.empty() && !given->value.is_none())
+    if (const Given* given = c.named(name);
+        given && given->items.empty() && !given->value.is_none())
       return &given->value;
   }
   if (place >= c.arguments().size()) return nullptr;
@@ -63,9 +64,9 @@ Tensor as_tensor(const Call& c, const JsonValue& value) {
   if (!value.is_list()) c.refuse("an argument of it is no number");
   std::vector<double> numbers;
   for (const JsonValue& item : value.list()) numbers.push_back(item.number());
-  return cast(Tensor::from_vector(numbers, Shape{static_cast<int64_t>(numbers.size())},
-                                  DType::Float64),
-              DType::Float32);
+  return cast(
+      Tensor::from_vector(numbers, Shape{static_cast<int64_t>(numbers.size())}, DType::Float64),
+      DType::Float32);
 }
 
 // An operand by its place, or by any of its names.
@@ -80,7 +81,9 @@ Tensor operand(const Call& c, size_t place, std::initializer_list<std::string_vi
   c.refuse(format("its argument {} is missing", place));
 }
 
-Tensor first(const Call& c) { return operand(c, 0, {"x", "input", "features", "tensor", "a", "input_tensor"}); }
+Tensor first(const Call& c) {
+  return operand(c, 0, {"x", "input", "features", "tensor", "a", "input_tensor"});
+}
 Tensor second(const Call& c) { return operand(c, 1, {"y", "x2", "b", "other"}); }
 
 // ---- functions of elements ---------------------------------------------------------------------
@@ -106,7 +109,8 @@ Items activation_by_name(const Call& c) {
     if (upper && i > 0 && name[i - 1] >= 'a' && name[i - 1] <= 'z') plain += '_';
     plain += upper ? static_cast<char>(letter - 'A' + 'a') : letter;
   }
-  if (plain == "elu" || plain == "leaky_relu" || plain == "gelu" || plain == "softmax" || plain == "log_softmax") {
+  if (plain == "elu" || plain == "leaky_relu" || plain == "gelu" || plain == "softmax" ||
+      plain == "log_softmax") {
     const Tensor x = first(c);
     const JsonValue* slope = value_of(c, {"negative_slope", "alpha"}, 1);
     if (plain == "leaky_relu") return {leaky_relu(x, slope ? slope->number() : 0.2)};
@@ -138,7 +142,8 @@ Items casted(const Call& c) {
 Items chosen(const Call& c) {
   const Tensor a = operand(c, 1, {"x1", "x"}), b = operand(c, 2, {"x2", "y"});
   const Tensor condition = cast(operand(c, 0, {"condition"}), DType::Bool);
-  return {where(condition, a.rank() == 0 ? zeros_like(b) + a : a, b.rank() == 0 ? zeros_like(a) + b : b)};
+  return {where(condition, a.rank() == 0 ? zeros_like(b) + a : a,
+                b.rank() == 0 ? zeros_like(a) + b : b)};
 }
 
 // ---- reductions --------------------------------------------------------------------------------
@@ -152,31 +157,42 @@ Items reduced(const Call& c, F&& function) {
   return {function(first(c), axes, keep && keep->flag())};
 }
 Items summed(const Call& c) {
-  return reduced(c, [](const Tensor& x, const auto& axes, bool keep) { return sum(x, axes, std::nullopt, keep); });
+  return reduced(c, [](const Tensor& x, const auto& axes, bool keep) {
+    return sum(x, axes, std::nullopt, keep);
+  });
 }
 Items averaged(const Call& c) {
-  return reduced(c, [](const Tensor& x, const auto& axes, bool keep) { return mean(x, axes, keep); });
+  return reduced(c,
+                 [](const Tensor& x, const auto& axes, bool keep) { return mean(x, axes, keep); });
 }
 Items largest(const Call& c) {
-  return reduced(c, [](const Tensor& x, const auto& axes, bool keep) { return max(x, axes, keep); });
+  return reduced(c,
+                 [](const Tensor& x, const auto& axes, bool keep) { return max(x, axes, keep); });
 }
 Items smallest(const Call& c) {
-  return reduced(c, [](const Tensor& x, const auto& axes, bool keep) { return min(x, axes, keep); });
+  return reduced(c,
+                 [](const Tensor& x, const auto& axes, bool keep) { return min(x, axes, keep); });
 }
 Items multiplied(const Call& c) {
-  return reduced(c, [](const Tensor& x, const auto& axes, bool keep) { return prod(x, axes, keep); });
+  return reduced(c,
+                 [](const Tensor& x, const auto& axes, bool keep) { return prod(x, axes, keep); });
 }
 Items variance(const Call& c) {
-  return reduced(c, [](const Tensor& x, const auto& axes, bool keep) { return var(x, axes, false, keep); });
+  return reduced(
+      c, [](const Tensor& x, const auto& axes, bool keep) { return var(x, axes, false, keep); });
 }
 Items deviation(const Call& c) {
-  return reduced(c, [](const Tensor& x, const auto& axes, bool keep) { return sqrt(var(x, axes, false, keep)); });
+  return reduced(c, [](const Tensor& x, const auto& axes, bool keep) {
+    return sqrt(var(x, axes, false, keep));
+  });
 }
 Items any_of(const Call& c) {
-  return reduced(c, [](const Tensor& x, const auto& axes, bool keep) { return any(x, axes, keep); });
+  return reduced(c,
+                 [](const Tensor& x, const auto& axes, bool keep) { return any(x, axes, keep); });
 }
 Items all_of(const Call& c) {
-  return reduced(c, [](const Tensor& x, const auto& axes, bool keep) { return all(x, axes, keep); });
+  return reduced(c,
+                 [](const Tensor& x, const auto& axes, bool keep) { return all(x, axes, keep); });
 }
 Items largest_place(const Call& c) {
   const JsonValue* axis = value_of(c, {"axis"}, 1);
@@ -185,7 +201,8 @@ Items largest_place(const Call& c) {
 Items unit_length(const Call& c) {
   const Tensor x = first(c);
   const List axes = list_of(value_of(c, {"axis", "dim"}, 1));
-  const Tensor squares = sum(square(x), IntArgs(axes.empty() ? List{-1} : axes), std::nullopt, true);
+  const Tensor squares =
+      sum(square(x), IntArgs(axes.empty() ? List{-1} : axes), std::nullopt, true);
   return {x * rsqrt(clip(squares, Scalar(1e-12)))};
 }
 
@@ -222,11 +239,10 @@ std::vector<Tensor> listed(const Call& c) {
   return c.tensors();
 }
 Items concatenated(const Call& c) {
-  return {concat(listed(c), integer_of(value_of(c, {"axis"}, 1), c.layer.type == "TFOpLambda" ? 0 : -1))};
+  return {concat(listed(c),
+                 integer_of(value_of(c, {"axis"}, 1), c.layer.type == "TFOpLambda" ? 0 : -1))};
 }
-Items stacked(const Call& c) {
-  return {stack(listed(c), integer_of(value_of(c, {"axis"}, 1), 0))};
-}
+Items stacked(const Call& c) { return {stack(listed(c), integer_of(value_of(c, {"axis"}, 1), 0))}; }
 
 Items split_up(const Call& c) {
   const JsonValue* parts = value_of(c, {"indices_or_sections", "num_or_size_splits"}, 1);
@@ -239,7 +255,8 @@ Items split_up(const Call& c) {
   } else if (c.layer.type == "TFOpLambda") {
     for (Tensor& part : split_sections(x, list_of(parts), axis)) made.emplace_back(std::move(part));
   } else {
-    for (Tensor& part : tensor_split_at(x, list_of(parts), axis)) made.emplace_back(std::move(part));
+    for (Tensor& part : tensor_split_at(x, list_of(parts), axis))
+      made.emplace_back(std::move(part));
   }
   return made;
 }
@@ -267,8 +284,9 @@ Items padded(const Call& c) {
   for (const JsonValue& side : *sides)
     for (const int64_t width : list_of(&side)) paddings.push_back(width);
   std::string how = mode ? mode->text() : "constant";
-  std::transform(how.begin(), how.end(), how.begin(),
-                 [](char l) { return l >= 'A' && l <= 'Z' ? static_cast<char>(l - 'A' + 'a') : l; });
+  std::transform(how.begin(), how.end(), how.begin(), [](char l) {
+    return l >= 'A' && l <= 'Z' ? static_cast<char>(l - 'A' + 'a') : l;
+  });
   const Tensor x = first(c);
   if (paddings.size() != 2 * static_cast<size_t>(x.rank())) c.refuse("its borders do not fit");
   if (how == "reflect" || how == "symmetric")
@@ -308,8 +326,10 @@ Items taken(const Call& c) {
       const JsonValue& slice = config ? *config : part;
       const auto number = [&](const char* name, int64_t& into, int64_t& mask) {
         const JsonValue* found = slice.find(name);
-        if (found && found->has_integer()) into = found->integer();
-        else mask |= bit;
+        if (found && found->has_integer())
+          into = found->integer();
+        else
+          mask |= bit;
       };
       int64_t unused = 0;
       number("start", begin.back(), masks.begin);
@@ -358,7 +378,8 @@ Items image_resized(const Call& c) {
   const JsonValue *mode = value_of(c, {"interpolation", "method"}),
                   *layout = value_of(c, {"data_format"});
   if (size.size() != 2) c.refuse("its size is computed by the model");
-  for (const char* unusual : {"antialias", "crop_to_aspect_ratio", "pad_to_aspect_ratio", "preserve_aspect_ratio"})
+  for (const char* unusual :
+       {"antialias", "crop_to_aspect_ratio", "pad_to_aspect_ratio", "preserve_aspect_ratio"})
     if (const JsonValue* found = value_of(c, {unusual}); found && found->is_flag() && found->flag())
       c.refuse(format("it has '{}'", unusual));
   const Tensor x = first(c);

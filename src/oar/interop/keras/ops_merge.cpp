@@ -102,7 +102,8 @@ Items dotted(const Call& c) {
     return shape;
   };
   std::vector<Dim> shape{x.dim(0)};
-  for (const auto& part : {rows(x, a), rows(y, b)}) shape.insert(shape.end(), part.begin(), part.end());
+  for (const auto& part : {rows(x, a), rows(y, b)})
+    shape.insert(shape.end(), part.begin(), part.end());
   const Tensor first = moveaxis(x, {a}, {-1}), second = moveaxis(y, {b}, {-1});
   const auto matrix = [](const Tensor& t) {
     int64_t count = 1;

@@ -95,15 +95,15 @@ Items discretised(const Call& c) {
   const std::vector<double> bins = c.numbers("bin_boundaries");
   if (bins.empty()) c.refuse("it has no boundaries");
   const Tensor x = as_numbers(c.tensor());
-  const Tensor limits = cast(
-      Tensor::from_vector(bins, Shape{static_cast<int64_t>(bins.size())}, DType::Float64), x.dtype());
+  const Tensor limits =
+      cast(Tensor::from_vector(bins, Shape{static_cast<int64_t>(bins.size())}, DType::Float64),
+           x.dtype());
   return {cast(searchsorted(limits, x, false, true), DType::Int64)};
 }
 
 constexpr Converter kConverters[] = {
-    {"Rescaling", rescaled},       {"Resizing", resized},
-    {"CenterCrop", centre_cropped}, {"CategoryEncoding", encoded},
-    {"Discretization", discretised},
+    {"Rescaling", rescaled},       {"Resizing", resized},           {"CenterCrop", centre_cropped},
+    {"CategoryEncoding", encoded}, {"Discretization", discretised},
 };
 
 }  // namespace

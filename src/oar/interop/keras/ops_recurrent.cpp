@@ -55,9 +55,8 @@ Cell cell_of(const Call& c) {
   const auto gates = gates_of(c.layer.type);
   if (!gates) c.refuse("it is no recurrent layer that Oar knows");
   const int64_t count = count_of(*gates);
-  const Call part = c.layer.weights.by_place() && !c.layer.type.ends_with("Cell")
-                        ? c.part({"cell"})
-                        : c;
+  const Call part =
+      c.layer.weights.by_place() && !c.layer.type.ends_with("Cell") ? c.part({"cell"}) : c;
   Cell cell{*gates, part.weight("kernel"), part.weight("recurrent_kernel"), {}, {}};
   const bool cudnn = c.layer.type.starts_with("CuDNN");
   if (c.flag("use_bias", true)) cell.bias = part.weight("bias");
@@ -353,12 +352,18 @@ Items joined(const Call& c, const Items& forward, const Items& backward, bool se
   const Tensor b = sequences ? flip(backward[0].tensor, {1}) : backward[0].tensor;
   const Tensor& mask = forward[0].mask;
   Items made;
-  if (mode == "none") made = {{a, mask}, {b, mask}};
-  else if (mode == "concat") made = {{concat({a, b}, -1), mask}};
-  else if (mode == "sum") made = {{a + b, mask}};
-  else if (mode == "ave") made = {{(a + b) / 2.0, mask}};
-  else if (mode == "mul") made = {{a * b, mask}};
-  else c.refuse(format("its merge_mode is '{}'", mode));
+  if (mode == "none")
+    made = {{a, mask}, {b, mask}};
+  else if (mode == "concat")
+    made = {{concat({a, b}, -1), mask}};
+  else if (mode == "sum")
+    made = {{a + b, mask}};
+  else if (mode == "ave")
+    made = {{(a + b) / 2.0, mask}};
+  else if (mode == "mul")
+    made = {{a * b, mask}};
+  else
+    c.refuse(format("its merge_mode is '{}'", mode));
   made.insert(made.end(), forward.begin() + 1, forward.end());
   made.insert(made.end(), backward.begin() + 1, backward.end());
   return made;
@@ -375,8 +380,8 @@ Items bidirectional(const Call& c) {
   Layer last = c.inner(other ? *other : *json, {"backward_layer"},
                        {"backward_" + own, second, "backward_" + second});
   if (!gates_of(first.type) && first.type != "RNN") c.refuse("its layer is not recurrent");
-  const bool sequences = first.config.find("return_sequences") &&
-                         first.config.at("return_sequences").flag();
+  const bool sequences =
+      first.config.find("return_sequences") && first.config.at("return_sequences").flag();
   Items states = given_states(c);
   const size_t half = states.size() / 2;
   const auto run = [&](const Layer& layer, bool backwards, size_t from) {
@@ -405,7 +410,8 @@ Items along_time(const Call& c) {
   Items made = c.run(inner, {Item(reshape(x, rows))});
   for (Item& item : made) {
     std::vector<Dim> shape{x.dim(0), x.dim(1)};
-    for (int64_t axis = 1; axis < item.tensor.rank(); ++axis) shape.push_back(item.tensor.dim(axis));
+    for (int64_t axis = 1; axis < item.tensor.rank(); ++axis)
+      shape.push_back(item.tensor.dim(axis));
     item = Item(reshape(item.tensor, shape), c.item().mask);
   }
   return made;

@@ -117,7 +117,8 @@ Items upsampled(const Call& c) {
 Items shuffled(const Call& c) {
   const std::string& type = c.layer.type;
   const int64_t named = type.ends_with('x') ? type[type.size() - 2] - '0' : 2;
-  const int64_t block = c.integer("scale", c.integer("block_size", c.integer("upscale_factor", named)));
+  const int64_t block =
+      c.integer("scale", c.integer("block_size", c.integer("upscale_factor", named)));
   const Tensor& x = c.tensor();
   if (x.rank() != 4 || block < 1 || block > 64 || x.dim(3).value() % (block * block) != 0)
     c.refuse("its blocks do not fit the channels");
@@ -128,24 +129,12 @@ Items shuffled(const Call& c) {
 }
 
 constexpr Converter kConverters[] = {
-    {"Flatten", flattened},
-    {"Reshape", reshaped},
-    {"Permute", permuted},
-    {"RepeatVector", repeated},
-    {"ZeroPadding1D", padded},
-    {"ZeroPadding2D", padded},
-    {"ZeroPadding3D", padded},
-    {"Cropping1D", cropped},
-    {"Cropping2D", cropped},
-    {"Cropping3D", cropped},
-    {"UpSampling1D", upsampled},
-    {"UpSampling2D", upsampled},
-    {"UpSampling3D", upsampled},
-    {"PixelShuffle", shuffled},
-    {"PixelShuffle2x", shuffled},
-    {"PixelShuffle3x", shuffled},
-    {"PixelShuffle4x", shuffled},
-    {"PixelShuffle8x", shuffled},
+    {"Flatten", flattened},       {"Reshape", reshaped},        {"Permute", permuted},
+    {"RepeatVector", repeated},   {"ZeroPadding1D", padded},    {"ZeroPadding2D", padded},
+    {"ZeroPadding3D", padded},    {"Cropping1D", cropped},      {"Cropping2D", cropped},
+    {"Cropping3D", cropped},      {"UpSampling1D", upsampled},  {"UpSampling2D", upsampled},
+    {"UpSampling3D", upsampled},  {"PixelShuffle", shuffled},   {"PixelShuffle2x", shuffled},
+    {"PixelShuffle3x", shuffled}, {"PixelShuffle4x", shuffled}, {"PixelShuffle8x", shuffled},
 };
 
 }  // namespace

@@ -63,8 +63,8 @@ List channels_before(size_t axes, List channels) {
   return channels;
 }
 
-Tensor convolve(const Call& c, const Tensor& x, const Tensor& kernel, const Tensor& bias,
-                Window w, int64_t groups) {
+Tensor convolve(const Call& c, const Tensor& x, const Tensor& kernel, const Tensor& bias, Window w,
+                int64_t groups) {
   const auto run = [&](const Tensor& image, const Window& window) {
     const Tensor filter = kernel.rank() == image.rank() ? kernel : unsqueeze(kernel, {2});
     return interop::convolve_last(image, filter, bias, window, groups);
@@ -113,8 +113,8 @@ Items separable(const Call& c) {
   const Tensor filter = own_filters(c, kernel, axes);
   const Tensor pointwise = c.turned(points, channels_before(axes, {in + 1, in}));
   return with_channels_last(c, [&](const Tensor& x) {
-    const Tensor first = convolve(c, x, filter, {}, window_of(c, sizes_of(kernel, axes)),
-                                  kernel.dim(in).value());
+    const Tensor first =
+        convolve(c, x, filter, {}, window_of(c, sizes_of(kernel, axes)), kernel.dim(in).value());
     const List ones(axes, 1);
     return activated(c, convolve(c, first, pointwise, bias, {ones, ones, ones}, 1));
   });
@@ -124,8 +124,10 @@ Items separable(const Call& c) {
 
 Tensor transposed_convolution(const Tensor& x, const Tensor& filter, const Window& w) {
   const List zeros(w.kernel.size(), 0);
-  if (w.kernel.size() == 1) return conv1d_transpose(x, filter, {}, w.stride, zeros, zeros, 1, w.dilation);
-  if (w.kernel.size() == 2) return conv2d_transpose(x, filter, {}, w.stride, zeros, zeros, w.dilation);
+  if (w.kernel.size() == 1)
+    return conv1d_transpose(x, filter, {}, w.stride, zeros, zeros, 1, w.dilation);
+  if (w.kernel.size() == 2)
+    return conv2d_transpose(x, filter, {}, w.stride, zeros, zeros, w.dilation);
   return conv3d_transpose(x, filter, {}, w.stride, zeros, zeros, 1, w.dilation);
 }
 
@@ -181,7 +183,8 @@ Items pooled(const Call& c, Tensor (*pool)(const Tensor&, const Window&)) {
   w.same = c.text("padding", "valid") == "same";
   return with_channels_last(c, [&](const Tensor& x) {
     Window own = w;
-    return as_image(x, own, [&](const Tensor& image, const Window& window) { return pool(image, window); });
+    return as_image(x, own,
+                    [&](const Tensor& image, const Window& window) { return pool(image, window); });
   });
 }
 Items max_pooled(const Call& c) { return pooled(c, interop::max_pool_last); }

@@ -36,10 +36,10 @@ struct Variable {
 
 struct LoopFrame {
   std::string name;
-  std::vector<Variable> variables;   // that go around
+  std::vector<Variable> variables;    // that go around
   std::vector<const Node*> constant;  // values that enter and stay as they are
-  const Node* decides = nullptr;     // LoopCond
-  std::vector<const Node*> exits;    // in any order
+  const Node* decides = nullptr;      // LoopCond
+  std::vector<const Node*> exits;     // in any order
 };
 
 class Frames {
@@ -50,9 +50,8 @@ class Frames {
   void run() {
     for (int round = 0; round < kMostLoops; ++round) {
       const std::map<std::string, LoopFrame> left = find();
-      const auto next = std::find_if(left.begin(), left.end(), [&](const auto& frame) {
-        return is_innermost(frame.second);
-      });
+      const auto next = std::find_if(left.begin(), left.end(),
+                                     [&](const auto& frame) { return is_innermost(frame.second); });
       if (next == left.end()) return;
       replace(next->second);
     }
@@ -82,7 +81,8 @@ class Frames {
         continue;
       }
       Variable v{&node, merge->second};
-      if (const auto turn = turn_of.find(v.merge->name); turn != turn_of.end()) v.turn = turn->second;
+      if (const auto turn = turn_of.find(v.merge->name); turn != turn_of.end())
+        v.turn = turn->second;
       for (const std::string& input : data_of(*v.merge))
         if (const Node* next = graph_.main.find(place_of(input).node);
             next && is_one_of(*next, "NextIteration"))
@@ -115,7 +115,8 @@ class Frames {
   bool collect(const LoopFrame& frame, bool of_body, std::vector<std::string> waiting,
                std::set<std::string>& nodes) const {
     std::set<std::string> outside;
-    for (const Variable& v : frame.variables) outside.insert(of_body ? v.turn->name : v.merge->name);
+    for (const Variable& v : frame.variables)
+      outside.insert(of_body ? v.turn->name : v.merge->name);
     for (const Node* node : frame.constant) outside.insert(node->name);
     while (!waiting.empty()) {
       const std::string name = place_of(waiting.back()).node;
@@ -221,10 +222,12 @@ class Frames {
     for (Node& node : graph_.main.nodes) {
       if (gone.contains(node.name)) continue;
       const auto exit = exits.find(node.name);
-      if (exit == exits.end() && inside.contains(node.name) && !is_free(node, gone, inside)) continue;
+      if (exit == exits.end() && inside.contains(node.name) && !is_free(node, gone, inside))
+        continue;
       Node made = exit == exits.end() ? std::move(node) : std::move(exit->second);
       std::erase_if(made.inputs, [&](const std::string& input) {
-        return input.starts_with('^') && (gone.contains(input.substr(1)) || inside.contains(input.substr(1)));
+        return input.starts_with('^') &&
+               (gone.contains(input.substr(1)) || inside.contains(input.substr(1)));
       });
       kept.add(std::move(made));
     }
@@ -258,7 +261,10 @@ class Branches {
   Branches(GraphDef& all, Graph& graph) : all_(all), graph_(graph) {}
 
   void run() {
-    std::set<std::string> with_places = places_read();
+    const bool any = std::any_of(graph_.nodes.begin(), graph_.nodes.end(),
+                                 [](const Node& node) { return is_one_of(node, "Merge"); });
+    if (!any) return;
+    const std::set<std::string> with_places = places_read();
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       Node& merge = graph_.nodes[i];
       if (!is_one_of(merge, "Merge") || with_places.contains(merge.name)) continue;
@@ -301,7 +307,8 @@ class Branches {
       side.whole &= !node->op.starts_with("Placeholder");
       for (const std::string& input : node->inputs)
         if (!input.starts_with('^') || is_side(input.substr(1)))
-          waiting.push_back(input.starts_with('^') ? data_of(*graph_.find(input.substr(1)))[0] : input);
+          waiting.push_back(input.starts_with('^') ? data_of(*graph_.find(input.substr(1)))[0]
+                                                   : input);
     }
     return side;
   }

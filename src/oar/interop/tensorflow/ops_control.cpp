@@ -117,7 +117,9 @@ Items in_program(const Call& c, const std::function<std::vector<Tensor>()>& body
       return Items(made.begin(), made.end());
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::Interrupted) throw;
-      c.refuse(format("what the model computes decides which way it goes, and its ways are no part of a program: {}", error.what()));
+      c.refuse(format(
+          "what the model computes decides which way it goes, and its ways are no part of a program: {}",
+          error.what()));
     }
   });
 }
@@ -157,7 +159,8 @@ Items looped_in_program(const Call& c, const Items& start) {
     std::vector<bool> stays;
     for (size_t i = 0; i < start.size(); ++i) {
       stays.push_back(i < after.size() && after[i].tensor.defined() == start[i].tensor.defined() &&
-                      after[i].tensor.impl() == start[i].tensor.impl() && after[i].list == start[i].list);
+                      after[i].tensor.impl() == start[i].tensor.impl() &&
+                      after[i].list == start[i].list);
       if (!stays.back()) carried.push_back(tensors_of(c, {start[i]})[0]);
     }
     const auto items = [&](const std::vector<Tensor>& now) {

@@ -164,8 +164,7 @@ Items array_rows(const Call& c, const Items& rows, bool joins) {
 Items array_gathered(const Call& c) {
   if (!c.known(1)) c.need_steps("what the model computes decides what it reads of an array");
   Items rows;
-  for (const int64_t place : c.integers(1))
-    rows.push_back(array_entry(c, entries_of(c, 2), place));
+  for (const int64_t place : c.integers(1)) rows.push_back(array_entry(c, entries_of(c, 2), place));
   return array_rows(c, rows, false);
 }
 Items array_joined(const Call& c) { return array_rows(c, entries_of(c, 1), true); }
@@ -181,7 +180,8 @@ Items array_scattered(const Call& c) {
     return Items(parts.begin(), parts.end());
   });
   for (size_t i = 0; i < places.size(); ++i) {
-    if (places[i] < 0 || places[i] >= kMostEntries) c.refuse(format("it writes the entry {}", places[i]));
+    if (places[i] < 0 || places[i] >= kMostEntries)
+      c.refuse(format("it writes the entry {}", places[i]));
     const auto at = static_cast<size_t>(places[i]);
     if (at >= entries.size()) entries.resize(at + 1);
     entries[at] = rows[i];
