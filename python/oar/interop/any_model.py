@@ -71,7 +71,7 @@ class AnyModel(GraphModel):
 
 
 def load(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None, method: str = "forward") -> AnyModel:
-    """A model of any format that Oar runs: its own, Paddle's, ONNX, TensorFlow, TFLite, Caffe, ``torch.export``. The content decides which.
+    """A model of any format that Oar runs: its own, Paddle's, ONNX, TensorFlow, Keras, TFLite, Caffe, ``torch.export``. The content decides which.
 
     In ``shapes`` of the model, an open size is text, and None stands for any number of axes.
 

@@ -1,11 +1,13 @@
-"""Makes the models of `keras_models/`: small networks of Keras 3 and Keras 2 in all their formats, with what Keras computes.
+"""Makes `keras_models.zip`: small networks of Keras 3 and Keras 2 in their formats, with what Keras computes.
 
-Run it with a Python that has tensorflow-cpu and tf_keras: `python make_keras_models.py FOLDER`. For each model it writes the files and
-one .npz with inputs x0, x1, ... and outputs y0, y1, ...
+Run it with a Python that has tensorflow-cpu and tf_keras: `python make_keras_models.py`. For each model there are its files and one .npz
+with inputs x0, x1, ... and outputs y0, y1, ...
 """
 
 import os
-import sys
+import tempfile
+import zipfile
+from pathlib import Path
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
@@ -187,6 +189,8 @@ def functions(k, L):
     return k.Model([a, b], outputs)
 
 
+# Where formats keep weights differently. Of the others there is the newer format of Keras 3 and the older one of Keras 2.
+IN_ALL_FORMATS = ("normalisation", "recurrent", "masks", "attention", "nested", "sequence")
 MODELS = [convolutions, pooling, shapes, activations, normalisation, merging, recurrent, masks, attention, preparation, nested, sequence, functions]
 
 
@@ -217,15 +221,19 @@ def main(folder):
             arrays = {f"x{i}": x for i, x in enumerate(inputs)} | {f"y{i}": np.asarray(y) for i, y in enumerate(made)}
             np.savez_compressed(stem + ".npz", **arrays)
             for end in (".keras", ".h5"):
-                if end == ".h5" and build is functions and version == "3":
-                    continue  # Keras cannot read it again
+                if build.__name__ not in IN_ALL_FORMATS and (end == ".keras") != (version == "3"):
+                    continue
                 try:
                     model.save(stem + end)
-                except Exception as error:  # functions and names that a format cannot hold
+                    k.models.load_model(stem + end, compile=False)
+                except Exception as error:  # functions and names that a format cannot hold, or cannot be read again
                     print(stem + end, "is not written:", str(error)[:200])
                     if os.path.exists(stem + end):
                         os.remove(stem + end)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(Path(__file__).with_name("keras_models.zip"), "w", zipfile.ZIP_DEFLATED) as archive:
+        main(folder)
+        for file in sorted(Path(folder).iterdir()):
+            archive.write(file, file.name)

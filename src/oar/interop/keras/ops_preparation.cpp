@@ -69,6 +69,7 @@ Items centre_cropped(const Call& c) {
   const int64_t height = c.integer("height", 0), width = c.integer("width", 0);
   const Place at = place_of(c);
   const int64_t h = x.dim(at.height).value(), w = x.dim(at.width).value();
+  if (height < 1 || width < 1) c.refuse("its result has no usual size");
   if (h >= height && w >= width)
     return {cut(cut(x, at.height, (h - height) / 2, height), at.width, (w - width) / 2, width)};
   return {resized_to(c, middle_of(c, x, height, width), height, width, "bilinear")};

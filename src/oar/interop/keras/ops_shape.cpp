@@ -6,6 +6,7 @@
 #include "oar/interop/keras/resize.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/gen/all.h"
+#include "oar/tensor/byte_count.h"
 
 namespace oar::keras {
 namespace {
@@ -14,11 +15,12 @@ using List = std::vector<int64_t>;
 
 std::vector<Dim> batch_and(const Tensor& x, const List& sizes) {
   std::vector<Dim> shape{x.dim(0)};
-  int64_t count = 1, given = 1;
+  int64_t count = 1;
+  Count given = 1;
   for (int64_t axis = 1; axis < x.rank(); ++axis) count *= x.dim(axis).value();
-  for (const int64_t size : sizes) given *= size < 0 ? 1 : std::max<int64_t>(size, 1);
+  for (const int64_t size : sizes) given = given * (size < 0 ? 1 : std::max<int64_t>(size, 1));
   // An open size is computed here, as a batch of none leaves it open.
-  for (const int64_t size : sizes) shape.push_back(size < 0 ? count / given : size);
+  for (const int64_t size : sizes) shape.push_back(size < 0 ? count / given.value() : size);
   return shape;
 }
 

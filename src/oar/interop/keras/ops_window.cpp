@@ -39,6 +39,9 @@ Tensor as_image(const Tensor& x, Window& w, F&& function) {
 Window window_of(const Call& c, List kernel) {
   const size_t axes = kernel.size();
   Window w{std::move(kernel), c.list("strides", axes, 1), c.list("dilation_rate", axes, 1)};
+  for (const List& list : {w.kernel, w.stride, w.dilation})
+    for (const int64_t v : list)
+      if (v < 1 || v > (1 << 20)) c.refuse(format("a window of it has the size {}", v));
   const std::string padding = c.text("padding", "valid");
   w.same = padding == "same";
   if (padding == "causal") {
@@ -154,6 +157,8 @@ Items transposed(const Call& c) {
   const Tensor bias = c.flag("use_bias", true) ? c.weight("bias") : Tensor{};
   const Window w = window_of(c, sizes_of(kernel, axes));
   const List more = c.has("output_padding") ? c.list("output_padding", axes, 0) : List{};
+  for (const int64_t v : more)
+    if (v < 0 || v > (1 << 20)) c.refuse(format("its output_padding is {}", v));
   const Tensor filter = c.turned(kernel, channels_before(axes, {in + 1, in}));
   Tensor x = c.channels_first() ? c.tensor() : channels_to_front(c.tensor());
   Tensor y = transposed_convolution(x, filter, w);

@@ -13,7 +13,9 @@ namespace oar::keras {
 namespace {
 
 constexpr int kDeepest = 40;  // layers in layers
+constexpr int64_t kMostCalls = 200000;
 thread_local int t_depth = 0;
+thread_local int64_t t_calls = 0;  // of layers, in one run: models in models may call each other very often
 
 // The precision that a layer computes in; half precision is widened.
 std::optional<DType> dtype_of(const Layer& layer) {
@@ -170,8 +172,12 @@ Items run_model(const Model& model, const Items& inputs, TurnedWeights& turned) 
 
 Items run_layer(const Layer& layer, std::vector<Given> arguments, NamedGiven named,
                 TurnedWeights& turned) {
-  user_check(t_depth++ < kDeepest, ErrorKind::InvalidArgument,
+  if (t_depth == 0) t_calls = 0;
+  user_check(++t_calls < kMostCalls, ErrorKind::InvalidArgument,
+             "the model calls more than {} layers.", kMostCalls);
+  user_check(t_depth < kDeepest, ErrorKind::InvalidArgument,
              "layers are inside of each other too deeply.");
+  ++t_depth;
   const ScopeGuard leave([] { --t_depth; });
   if (layer.model) {
     Items inputs;
