@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "oar/autograd/node.h"
 #include "oar/base/error.h"
 #include "oar/interop/constants.h"
 
@@ -249,7 +250,10 @@ Tensor TurnedWeights::turned(const Tensor& weight, const std::vector<int64_t>& o
   const std::lock_guard lock(mutex_);
   auto& entry = made_[{weight.impl(), order}];
   // The weight is kept, too, so that no other tensor gets its address.
-  if (!entry.first.defined()) entry = {weight, interop::permuted_copy(weight, order)};
+  if (!entry.first.defined()) {
+    entry = {weight, interop::permuted_copy(weight, order)};
+    history_of(entry.second).name = history_of(weight).name;
+  }
   return entry.second;
 }
 

@@ -35,7 +35,12 @@ Items batch_normalised(const Call& c) {
   const Tensor gamma = c.flag("scale", true) ? c.weight("gamma") : Tensor{};
   const Tensor beta = c.flag("center", true) ? c.weight("beta") : Tensor{};
   const Tensor mean = c.weight("moving_mean"), variance = c.weight("moving_variance");
-  Tensor scale = rsqrt(variance + c.number("epsilon", 1e-3));
+  const double epsilon = c.number("epsilon", 1e-3);
+  // A convolution before it may take it in.
+  if (axes.size() == 1 && x.rank() > 2 && (axes[0] == 1 || axes[0] == x.rank() - 1))
+    return {batch_norm(x, mean, variance, gamma, beta, false, 0.9, epsilon,
+                       axes[0] == 1 ? "NCHW" : "NHWC")};
+  Tensor scale = rsqrt(variance + epsilon);
   if (gamma.defined()) scale = scale * gamma;
   Tensor shift = -mean * scale;
   if (beta.defined()) shift = shift + beta;
