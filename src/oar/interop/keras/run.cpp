@@ -15,7 +15,8 @@ namespace {
 constexpr int kDeepest = 40;  // layers in layers
 constexpr int64_t kMostCalls = 200000;
 thread_local int t_depth = 0;
-thread_local int64_t t_calls = 0;  // of layers, in one run: models in models may call each other very often
+thread_local int64_t t_calls =
+    0;  // of layers, in one run: models in models may call each other very often
 
 // The precision that a layer computes in; half precision is widened.
 std::optional<DType> dtype_of(const Layer& layer) {
