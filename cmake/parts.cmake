@@ -12,7 +12,7 @@ set(OAR_PART_OF
   "core=ops/sharding/join_names\\.cpp"  # placements in programs are printed with them
   "media=media/"
   "training=(autograd|nn)/"
-  "training=formats/(pickle|state|checksum|npz|zip|inflate|gguf)"
+  "training=formats/(pickle|state|checksum|npz|zip|inflate|gguf|hdf5)"
   "training=ops/(sharding|core/(autocast|registry_checks|samples))"
   "compiler=(compiler|extension|backend/null)/"
   "engines=distributed/(gloo|mpi)/"  # libraries of their own, below

@@ -4,6 +4,7 @@
 #include "oar/interop/caffe/import.h"
 #include "oar/interop/convert.h"
 #include "oar/interop/json_value.h"
+#include "oar/interop/keras/import.h"
 #include "oar/interop/load.h"
 #include "oar/interop/pytorch/import.h"
 #include "oar/interop/tensorflow/import.h"
@@ -181,6 +182,29 @@ PyObject* tensorflow_model(PyObject*, PyObject* args) {
   });
 }
 
+// keras_model(path)
+PyObject* keras_model(PyObject*, PyObject* path) {
+  const char* text = PyUnicode_AsUTF8(path);
+  if (!text) return nullptr;
+  return guarded(
+      [&] { return wrap_graph(std::make_shared<const GraphModel>(keras::load_model(text))); });
+}
+
+// hdf5_tensors(bytes) -> tensors by name
+PyObject* hdf5_tensors(PyObject*, PyObject* args) {
+  const char* bytes;
+  Py_ssize_t size;
+  if (!PyArg_ParseTuple(args, "y#", &bytes, &size)) return nullptr;
+  return guarded([&] {
+    const Ref tensors = checked(PyDict_New());
+    for (const keras::NamedTensor& named : keras::read_weights(viewed(bytes, size))) {
+      const Ref key = checked(file_text(named.name)), value = checked(wrap(named.tensor));
+      check(PyDict_SetItem(tensors.get(), key.get(), value.get()));
+    }
+    return Py_NewRef(tensors.get());
+  });
+}
+
 // torch_model(bytes) -> (model, weights by name)
 PyObject* torch_model(PyObject*, PyObject* args) {
   const char* bytes;
@@ -258,6 +282,8 @@ PyObject* convert_file(PyObject*, PyObject* args) {
 
 PyMethodDef kGraphFunctions[] = {{"caffe_model", caffe_model, METH_VARARGS, nullptr},
                                  {"tensorflow_model", tensorflow_model, METH_VARARGS, nullptr},
+                                 {"keras_model", keras_model, METH_O, nullptr},
+                                 {"hdf5_tensors", hdf5_tensors, METH_VARARGS, nullptr},
                                  {"tflite_model", tflite_model, METH_VARARGS, nullptr},
                                  {"torch_model", torch_model, METH_VARARGS, nullptr},
                                  {"any_model", any_model, METH_VARARGS, nullptr},

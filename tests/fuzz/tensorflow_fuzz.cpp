@@ -218,6 +218,40 @@ std::string frozen_seed() {
       .take();
 }
 
+// A loop and a branch of an old graph, which a run decides, and an array.
+std::string old_seed() {
+  const auto enter = [](std::string_view name, const std::string& from) {
+    return Node(name, "Enter", {from}).text("frame_name", "f");
+  };
+  return graph({placeholder("x", {2}),
+                integers("axis", {1}, {0}),
+                numbers("limit", {}, {9}),
+                enter("in", "x"),
+                enter("most", "limit"),
+                Node("merge", "Merge", {"in", "turn"}),
+                Node("sum", "Sum", {"merge", "axis"}),
+                Node("less", "Less", {"sum", "most"}),
+                Node("goes", "LoopCond", {"less"}),
+                Node("switch", "Switch", {"merge", "goes"}),
+                Node("now", "Identity", {"switch:1"}),
+                Node("next", "AddV2", {"now", "most"}),
+                Node("turn", "NextIteration", {"next"}),
+                Node("out", "Exit", {"switch"}),
+                Node("total", "Sum", {"out", "axis"}),
+                Node("good", "Greater", {"total", "limit"}),
+                Node("s", "Switch", {"out", "good"}),
+                Node("no", "Neg", {"s"}),
+                Node("yes", "Relu", {"s:1"}),
+                Node("y", "Merge", {"no", "yes"}),
+                integers("rows", {}, {2}),
+                integers("one", {}, {1}),
+                Node("array", "TensorArrayV3", {"rows"}).integer("dtype", 6, 1),
+                Node("written", "TensorArrayWriteV3", {"array", "one", "y", "array:1"}),
+                Node("z", "TensorArrayReadV3", {"array", "one", "written"})},
+               {})
+      .take();
+}
+
 uint32_t checksum(std::string_view bytes) {
   uint32_t word = ~0U;
   for (const char c : bytes) {
@@ -326,21 +360,25 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
 std::vector<std::string> seeds() {
   read_frozen(frozen_seed());  // they are good: an error here ends the program
+  read_frozen(old_seed());
   read_saved(saved_seed());
   read_web(web_seed());
   // Mutants of mutants are mostly wrong at their beginning: half of the pool stays good.
   std::vector<std::string> pool(64, frozen_seed());
   pool.resize(112, saved_seed());
   pool.resize(160, web_seed());
+  pool.resize(200, old_seed());
   return pool;
 }
 
 std::vector<std::string> dictionary() {
-  return {"Reshape",     "Pad",         "Transpose",  "Conv2D",     "AvgPool",  "While",
-          "Switch",      "Merge",       "ConcatV2",   "Slice",      "GatherV2", "Tile",
-          "Fill",        "Range",       "TopKV2",     "Where",      "^x",       "x:1",
-          "y:z:0",       "sum:z:0",     "Identity",   "NCHW",       "EXPLICIT", "dilations",
-          "\x0a\x04",    "\x12\x02",    "\x2a\x06",   "VariableV2", "SplitV",   "BatchToSpaceND",
-          "block_size",  "data_format", "\"uint16\"", "[2, -1]",    "DT_INT32", "Unpack",
-          "StridedSlice"};
+  return {"Reshape",    "Pad",          "Transpose",  "Conv2D",    "AvgPool",
+          "While",      "Switch",       "Merge",      "ConcatV2",  "Slice",
+          "GatherV2",   "Tile",         "Fill",       "Range",     "TopKV2",
+          "Where",      "^x",           "x:1",        "y:z:0",     "sum:z:0",
+          "Identity",   "NCHW",         "EXPLICIT",   "dilations", "\x0a\x04",
+          "\x12\x02",   "\x2a\x06",     "VariableV2", "SplitV",    "BatchToSpaceND",
+          "block_size", "data_format",  "\"uint16\"", "[2, -1]",   "DT_INT32",
+          "Unpack",     "StridedSlice", "Enter",      "Exit",      "NextIteration",
+          "LoopCond",   "frame_name",   "switch:1"};
 }

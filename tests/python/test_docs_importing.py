@@ -2,6 +2,8 @@
 
 import shutil
 import sys
+import zipfile
+from pathlib import Path
 
 import numpy as np
 import pt2_files as pt2
@@ -46,6 +48,9 @@ def test_python_of_the_page_on_importing(tmp_path):
     write_models_of_tensorflow(tmp_path)
     (tmp_path / "net.pt2").write_bytes(classifier_of_torch())
     (tmp_path / "net.pt").write_bytes(classifier_of_torchscript())
+    with zipfile.ZipFile(Path(__file__).parent / "data" / "keras_models.zip") as keras:
+        (tmp_path / "net.keras").write_bytes(keras.read("sequence_3.keras"))
+        (tmp_path / "net.h5").write_bytes(keras.read("sequence_2.h5"))
     (tmp_path / "page.py").write_text("\n".join(fences("docs/importing.md", "python")))
     printed = run(sys.executable, "page.py", cwd=tmp_path)
     assert "['data'] {'data': [1, 3, 224, 224]} ['prob']" in printed

@@ -390,8 +390,10 @@ def test_web_models_that_are_wrong(tmp_path):
     with pytest.raises(ValueError, match="needs 48000 bytes"):
         oar.interop.load_tensorflow(folder)
     (folder / "model.json").write_text('{"modelTopology": {"model_config": {}}, "weightsManifest": []}')
-    with pytest.raises(NotImplementedError, match="one of layers"):
+    with pytest.raises(ValueError, match="no architecture"):
         oar.interop.load_tensorflow(folder)
+    with pytest.raises(ValueError, match="one of layers"):
+        oar.interop.load_tensorflow(folder, inputs=["x"])
 
 
 # ---- files that are wrong ------------------------------------------------------------------------

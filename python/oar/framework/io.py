@@ -279,7 +279,7 @@ def _split_big_arrays(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def load(path: Any, **configs: Any) -> Any:
-    """Load what ``save`` wrote, here, in Paddle or in PyTorch.
+    """Load what ``save`` wrote, here, in Paddle or in PyTorch, or the weights that Keras wrote.
 
     Args:
         path: a path or a binary file object.
@@ -288,7 +288,8 @@ def load(path: Any, **configs: Any) -> Any:
         configs: accepted for compatibility.
 
     Files that ``torch.save`` wrote (``.pt``, ``.pth``) are read, too: state dicts and checkpoints of tensors, numbers, text and
-    plain containers, but no whole modules and no TorchScript.
+    plain containers, but no whole modules and no TorchScript. So are weights of Keras in HDF5 files (``.h5``), as a dictionary of tensors by
+    their paths in the file.
 
     Loading reads values only. A file that would run code is rejected. Arrays that were saved next to tensors stay arrays.
 
@@ -341,6 +342,9 @@ def _read(file: BinaryIO, as_numpy: bool, keep_names: bool) -> Any:
         return array if as_numpy else array_to_tensor(array, dtype)
     if _torch_files.looks_like_torch(start):
         return _torch_files.read_torch(file, array_to_tensor, as_numpy)
+    if start.startswith(b"\x89HDF\r\n\x1a\n"):
+        tensors = oar._C.hdf5_tensors(file.read())
+        return {name: tensor.numpy() for name, tensor in tensors.items()} if as_numpy else tensors
     if start.startswith(b"program "):
         return oar.static.Program.parse_from_string(file.read())
     with explained(file):

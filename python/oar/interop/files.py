@@ -51,7 +51,7 @@ def guess(path: str | os.PathLike[str]) -> FileGuess:
 
 
 def load(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None, method: str = "forward") -> GraphModel:
-    """A model of any format that Oar runs: its own, Paddle's, ONNX, TensorFlow, TFLite, Caffe, ``torch.export``. The content decides which.
+    """A model of any format that Oar runs: its own, Paddle's, ONNX, TensorFlow, Keras, TFLite, Caffe, ``torch.export``. The content decides which.
 
     Args:
         path: the file; the prefix of several files; or a folder with one model.

@@ -13,7 +13,7 @@ import oar
 from oar import _C
 from oar._C import Tensor
 
-__all__ = ["GraphModel", "TorchModel", "load_caffe", "load_tensorflow", "load_tflite", "load_torch"]
+__all__ = ["GraphModel", "TorchModel", "load_caffe", "load_keras", "load_tensorflow", "load_tflite", "load_torch"]
 
 
 class GraphModel:
@@ -130,9 +130,31 @@ def load_caffe(prototxt: str | os.PathLike[str], weights: str | os.PathLike[str]
     return GraphModel(_C.caffe_model(content_of(prototxt, "interop.load_caffe"), content_of(weights, "interop.load_caffe")))
 
 
+def load_keras(path: str | os.PathLike[str]) -> GraphModel:
+    """The model of a file of Keras, or a model of layers of TensorFlow.js.
+
+    The content says which of them it is. Loading runs no code from the files and reads none outside the model's folder: a ``Lambda``, whose
+    code is in the file, is an error. Layers that cannot be imported are an error that lists all of them.
+
+    Args:
+        path: a ``.keras`` archive, an ``.h5`` file with a whole model, or a ``model.json`` with its weights beside it.
+
+    Returns:
+        a ``GraphModel``. Inputs are called as their layers, outputs as the layers that make them.
+
+    Examples:
+        >>> import oar
+        >>> model = oar.interop.load_keras('net.keras')  # doctest: +SKIP
+        >>> scores, = model(oar.randn([1, 224, 224, 3]))  # doctest: +SKIP
+    """
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"[interop.load_keras] {str(path)!r} is no file.")
+    return GraphModel(_C.keras_model(os.fspath(path)))
+
+
 def load_tensorflow(path: str | os.PathLike[str], signature: str | None = None, *, inputs: Sequence[str] = (),
                     outputs: Sequence[str] = ()) -> GraphModel:
-    """The model of a frozen graph of TensorFlow, a SavedModel, or a graph model of TensorFlow.js.
+    """The model of a frozen graph of TensorFlow, a SavedModel, or a model of TensorFlow.js.
 
     The content says which of them it is. Loading runs no code from the files and reads none outside the model's folder. Operators that
     cannot be imported are an error that lists all of them.

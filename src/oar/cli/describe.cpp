@@ -15,6 +15,7 @@
 #include "oar/formats/npz.h"
 #include "oar/formats/oar_file.h"
 #include "oar/formats/pickle.h"
+#include "oar/interop/keras/import.h"
 #include "oar/tensor/byte_count.h"
 
 namespace oar::cli {
@@ -70,6 +71,12 @@ std::vector<Row> tensors_in(const std::string& path, FileKind kind) {
         for (const int64_t size : t.shape) row.shape.push_back(std::to_string(size));
         rows.push_back(std::move(row));
       }
+      return rows;
+    }
+    case FileKind::Hdf5: {
+      const MappedFile file(path);
+      for (const auto& [name, tensor] : keras::read_weights(file.content()))
+        rows.push_back(row_of(name, tensor));
       return rows;
     }
     default:

@@ -37,7 +37,8 @@ std::vector<Value> GraphCapture::call(const std::string& what, const std::vector
   for (const Value& input : inputs) known &= input.known || !input.tensor.defined();
   const auto converted = [&]() -> std::vector<Tensor> {
     try {
-      if (known) return convert();
+      if (known || Capture::current())
+        return convert();  // inside a region the calls belong to its capture
       const Capture::Scope scope(capture_);
       return convert();
     } catch (const Error& error) {

@@ -7,6 +7,7 @@
 
 #include "oar/base/error.h"
 #include "oar/base/string_util.h"
+#include "oar/formats/hdf5.h"
 #include "oar/formats/mapped_tensors.h"
 #include "oar/formats/zip.h"
 #include "oar/interop/paddle/import.h"
@@ -32,6 +33,7 @@ constexpr Known kKinds[] = {
     {FileKind::Tflite, "tflite", "a TFLite model", Known::Model},
     {FileKind::CaffeNet, "caffe", "a Caffe net", Known::Model},
     {FileKind::TensorFlow, "tensorflow", "a model of TensorFlow", Known::Model},
+    {FileKind::Keras, "keras", "a model of Keras", Known::Model},
     {FileKind::TorchProgram, "torch-export", "a program of torch.export", Known::Model},
     {FileKind::TorchScript, "torchscript", "a TorchScript archive", Known::Model},
     {FileKind::CaffeWeights, "caffemodel", "the weights of a Caffe net", Known::Other},
@@ -39,6 +41,7 @@ constexpr Known kKinds[] = {
     {FileKind::Npz, "npz", "an .npz file", Known::Tensors},
     {FileKind::Npy, "npy", "an .npy file", Known::Tensors},
     {FileKind::Gguf, "gguf", "a GGUF file", Known::Tensors},
+    {FileKind::Hdf5, "hdf5", "weights in an HDF5 file", Known::Tensors},
     {FileKind::Pickle, "pickle", "a pickle (Paddle's or PyTorch's)", Known::Tensors},
     {FileKind::TorchZip, "torch", "a file of torch.save", Known::Tensors},
     {FileKind::ProgramText, "program-text", "a captured program as text", Known::Other},
@@ -66,32 +69,46 @@ constexpr Magic kMagics[] = {
     {FileKind::Png, 0, "\x89PNG\r\n\x1a\n"},
 };
 
-// Files of arrays, of torch.export, torch.jit.save or torch.save: by the names of entries, which are known where the archive is whole.
-// A damaged archive is no program; the beginning of the file still tells what it was.
-pytorch::ArchiveKind kind_of_torch_archive(std::string_view content) {
+// Files of arrays, of Keras, torch.export, torch.jit.save or torch.save: by the names of entries, which are known where the archive is
+// whole.
+FileKind kind_of_whole_zip(std::string_view content) {
   try {
-    return pytorch::kind_of_archive(ZipFile(content));
+    const ZipFile zip(content);
+    if (zip.find("config.json") && zip.find("model.weights.h5")) return FileKind::Keras;
+    switch (pytorch::kind_of_archive(zip)) {
+      case pytorch::ArchiveKind::Export:
+        return FileKind::TorchProgram;
+      case pytorch::ArchiveKind::Script:
+        return FileKind::TorchScript;
+      case pytorch::ArchiveKind::Other:
+        break;
+    }
+    return FileKind::Unknown;
   } catch (const Error&) {
-    return pytorch::ArchiveKind::Other;
+    return FileKind::Unknown;
   }
 }
 
+// Of a damaged archive the beginning still tells what it was.
 FileKind kind_of_zip(std::string_view content) {
   uint16_t length = 0;
   if (content.size() < 30) return FileKind::Unknown;
   std::memcpy(&length, content.data() + 26, sizeof(length));
   const std::string_view name = content.substr(30, length);
   if (name.ends_with(".npy")) return FileKind::Npz;
-  switch (kind_of_torch_archive(content)) {
-    case pytorch::ArchiveKind::Export:
-      return FileKind::TorchProgram;
-    case pytorch::ArchiveKind::Script:
-      return FileKind::TorchScript;
-    case pytorch::ArchiveKind::Other:
-      break;
-  }
+  const FileKind whole = kind_of_whole_zip(content);
+  if (whole != FileKind::Unknown) return whole;
   return name.ends_with("/data.pkl") || name.ends_with("/version") ? FileKind::TorchZip
                                                                    : FileKind::Unknown;
+}
+
+// A whole model has its architecture among the attributes of the root.
+FileKind kind_of_hdf5(std::string_view content) {
+  try {
+    return Hdf5File(content).root().texts("model_config") ? FileKind::Keras : FileKind::Hdf5;
+  } catch (const Error&) {  // damaged, or only its beginning
+    return FileKind::Hdf5;
+  }
 }
 
 bool is_safetensors(std::string_view content) {
@@ -148,8 +165,8 @@ FileKind kind_of_text(std::string_view content, std::string_view path) {
 namespace fs = std::filesystem;
 
 // Of the files of models that have several, the one with the program.
-constexpr const char* kModelEnds[] = {".oar",      ".json", ".pdmodel", ".onnx", ".tflite",
-                                      ".prototxt", ".pb",   ".pt2",     ".pt"};
+constexpr const char* kModelEnds[] = {".oar", ".json", ".pdmodel", ".onnx",  ".tflite", ".prototxt",
+                                      ".pb",  ".pt2",  ".pt",      ".keras", ".h5",     ".hdf5"};
 
 bool is_file(const fs::path& path) {
   std::error_code ignored;
@@ -168,6 +185,7 @@ FileKind guess_kind(std::string_view content, std::string_view path) {
     if (content.size() >= magic.at && content.substr(magic.at).starts_with(magic.bytes))
       return magic.kind;
   if (content.starts_with("PK\x03\x04")) return kind_of_zip(content);
+  if (is_hdf5(content)) return kind_of_hdf5(content);
   if (content.starts_with('\x80') && content.size() > 2 && content[1] >= 2 && content[1] <= 5)
     return FileKind::Pickle;
   if (is_safetensors(content)) return FileKind::Safetensors;

@@ -23,6 +23,7 @@ enum class FileKind {
   Tflite,
   CaffeNet,      // .prototxt, with a .caffemodel beside it
   TensorFlow,    // saved_model.pb, a frozen graph, or the model.json of TensorFlow.js
+  Keras,         // .keras, or an .h5 with an architecture
   TorchProgram,  // what torch.export.save writes
   TorchScript,   // what torch.jit.save writes
   // tensors by name
@@ -31,6 +32,7 @@ enum class FileKind {
   Npz,
   Npy,  // one tensor
   Gguf,
+  Hdf5,      // .h5: weights of Keras
   Pickle,    // .pdparams, or an old file of PyTorch
   TorchZip,  // what torch.save writes
   // neither

@@ -19,6 +19,18 @@ const T& get(const V& content, const char* wanted) {
 
 }  // namespace
 
+JsonValue JsonValue::of(Object members) {
+  JsonValue value;
+  value.content_ = std::move(members);
+  return value;
+}
+
+JsonValue JsonValue::of(List elements) {
+  JsonValue value;
+  value.content_ = std::move(elements);
+  return value;
+}
+
 JsonValue JsonValue::read(JsonReader& reader) {
   JsonValue value;
   switch (reader.next()) {

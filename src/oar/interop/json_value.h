@@ -19,7 +19,10 @@ class JsonValue {
   using Object = std::map<std::string, JsonValue, std::less<>>;
 
   static JsonValue parse(std::string_view text);
+  static JsonValue of(Object members);
+  static JsonValue of(List elements);
 
+  bool is_none() const { return std::holds_alternative<std::monostate>(content_); }
   bool is_text() const { return std::holds_alternative<std::string>(content_); }
   bool is_list() const { return std::holds_alternative<List>(content_); }
   bool is_object() const { return std::holds_alternative<Object>(content_); }

@@ -10,6 +10,7 @@
 #include "oar/formats/oar_file.h"
 #include "oar/interop/caffe/import.h"
 #include "oar/interop/json_value.h"
+#include "oar/interop/keras/import.h"
 #include "oar/interop/onnx/import.h"
 #include "oar/interop/paddle/import.h"
 #include "oar/interop/pytorch/import.h"
@@ -105,6 +106,8 @@ GraphModel loaded(FileKind kind, const std::string& path, const LoadOptions& opt
       return onnx::Model::load(path);
     case FileKind::TensorFlow:
       return tensorflow::load_model(path);
+    case FileKind::Keras:
+      return keras::load_model(path);
     case FileKind::TorchProgram:
     case FileKind::TorchScript:
       return pytorch::load_model(path).graph;
@@ -118,7 +121,7 @@ GraphModel loaded(FileKind kind, const std::string& path, const LoadOptions& opt
   fail(
       ErrorKind::InvalidArgument,
       "it is {}, not a model that runs.\nhint: Oar runs .oar files and models of Paddle (.pdmodel, "
-      ".json), ONNX, TensorFlow, TFLite, PyTorch (.pt2, TorchScript) and Caffe (.prototxt). `oar inspect` shows what "
+      ".json), ONNX, TensorFlow, Keras, TFLite, PyTorch (.pt2, TorchScript) and Caffe (.prototxt). `oar inspect` shows what "
       "other files hold.",
       described(kind));
 }

@@ -70,17 +70,9 @@ def add_prelu(graph_def, node):
     node.input[:] = [f"{node.name}/positive", f"{node.name}/scaled"]
 
 
-def web_model(inputs, path, *names):
-    """A graph model of TensorFlow.js as a GraphDef. Fused nodes that TensorFlow lacks become several."""
-    import json
+def web_weights(model, path):
     import os
 
-    os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"  # some of these networks crash its kernels
-    import tensorflow as tf
-    from google.protobuf import json_format
-
-    with open(path) as file:
-        model = json.load(file)
     weights = {}
     for group in model["weightsManifest"]:
         content = b"".join(open(os.path.join(os.path.dirname(path), part), "rb").read() for part in group["paths"])
@@ -93,6 +85,21 @@ def web_model(inputs, path, *names):
             if packed and stored.kind == "u":
                 array = array * packed["scale"] + packed["min"]
             weights[entry["name"]] = array.astype(entry["dtype"])
+    return weights
+
+
+def web_model(inputs, path, *names):
+    """A graph model of TensorFlow.js as a GraphDef. Fused nodes that TensorFlow lacks become several."""
+    import json
+    import os
+
+    os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"  # some of these networks crash its kernels
+    import tensorflow as tf
+    from google.protobuf import json_format
+
+    with open(path) as file:
+        model = json.load(file)
+    weights = web_weights(model, path)
     graph_def = json_format.ParseDict(model["modelTopology"], tf.compat.v1.GraphDef(), ignore_unknown_fields=True)
     functions = [node for f in graph_def.library.function for node in f.node_def]
     for node in [*graph_def.node, *functions]:
@@ -126,6 +133,60 @@ def unfuse(graph_def, node):
         target.input[:] = inputs
         target.attr["T"].type = 1
         before = target.name
+
+
+def keras_file(inputs, path):
+    """A `.keras` or `.h5` file: by Keras 3, or by Keras 2 what Keras 3 cannot read."""
+    import os
+
+    os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
+    import keras
+    import tf_keras
+
+    given = inputs if len(inputs) > 1 else inputs[0]
+    try:
+        made = keras.models.load_model(path, compile=False)(given, training=False)
+    except Exception:
+        made = tf_keras.models.load_model(path, compile=False)(given, training=False)
+    return [np.array(array) for array in (made if isinstance(made, (list, tuple)) else [made])]
+
+
+def web_layers(inputs, path):
+    """A model of layers of TensorFlow.js as one of Keras 2, with the weights of its files."""
+    import json
+    import os
+
+    os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
+    import tensorflow as tf
+    import tf_keras
+
+    class MultiplyBeta(tf_keras.layers.Layer):
+        def __init__(self, beta=0.2, **rest):
+            super().__init__(**rest)
+            self.beta = beta
+
+        def call(self, x):
+            return x * self.beta
+
+    def shuffle(scale):
+        class PixelShuffle(tf_keras.layers.Layer):
+            def __init__(self, scale=None, **rest):
+                super().__init__(**rest)
+
+            def call(self, x):
+                return tf.nn.depth_to_space(x, scale)
+
+        return PixelShuffle
+
+    with open(path) as file:
+        model = json.load(file)
+    weights = web_weights(model, path)
+    classes = {"MultiplyBeta": MultiplyBeta} | {f"PixelShuffle{scale}x": shuffle(scale) for scale in (2, 3, 4, 8)}
+    topology = model["modelTopology"]
+    network = tf_keras.models.model_from_json(json.dumps(topology.get("model_config", topology)), custom_objects=classes)
+    for layer in network.layers:
+        layer.set_weights([weights[variable.name.rsplit(":", 1)[0]] for variable in layer.weights])
+    return [network(inputs[0], training=False).numpy()]
 
 
 def keras_network(name):

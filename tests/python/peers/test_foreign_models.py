@@ -1,7 +1,7 @@
 """Real models of other frameworks, against those frameworks.
 
 OAR_FOREIGN_MODELS is a folder with model files, as unpacked from their packages; OAR_FOREIGN_PYTHON a Python with opencv-python-headless<5,
-ai-edge-litert, gguf and tensorflow-cpu. What is not there is skipped.
+ai-edge-litert, gguf, tensorflow-cpu and tf_keras. What is not there is skipped.
 """
 
 import json
@@ -184,3 +184,29 @@ def test_gguf(tmp_path):
     largest = max(np.abs(file[name].numpy() - array).max() for name, array in wanted.items())
     print(f"{len(file)} tensors of {sorted(set(file.types.values()))}: difference {largest:.2g}", file=sys.stderr)
     assert largest <= 1e-6
+
+
+@pytest.mark.parametrize("path, size, most", [
+    ("wrn-gru-mesa/classifier.keras", 40, 1e-5), ("wrn-gru-mesa-weighted/classifier.keras", 40, 1e-5), ("ws-gru-mesa/classifier.keras", 40, 1e-5),
+    ("fer/data/emotion_model.hdf5", 64, 1e-5), ("spliceai/models/spliceai1.h5", 10500, 1e-5), ("spliceai/models/spliceai5.h5", 10500, 1e-5),
+    ("keras_male_female_cnn.hdf5", 1, 1e-5), ("keras_speech_music_cnn.hdf5", 1, 1e-5), ("keras_speech_music_noise_cnn.hdf5", 1, 1e-5),
+])
+def test_keras(path, size, most, tmp_path):
+    found = find(path)
+    model = oar.interop.load_keras(found)
+    inputs = list(random_inputs(model, [1, size]))
+    wanted = theirs("keras_file", inputs, found, tmp_path=tmp_path, module="tf_keras")
+    for i, out in enumerate(model(*inputs)):
+        close(out.numpy(), wanted[f"y{i}"], most, f"{path} {model.outputs[i]}")
+
+
+@pytest.mark.parametrize("path, size", [
+    ("mobilenet_v2/model.json", 224), ("inception_v3/model.json", 299), ("ResNet50/model.json", 224), ("models/x2/model.json", 48), ("models/x8/model.json", 24),
+])
+def test_web_layers(path, size, tmp_path):
+    """Those of nsfwjs are JavaScript: `module.exports` of model.min.js is the model, those of its other files are their bytes in base64."""
+    found = find(path)
+    model = oar.interop.load_keras(found)
+    inputs = list(random_inputs(model, [1, size]))
+    wanted = theirs("web_layers", inputs, found, tmp_path=tmp_path, module="tf_keras")
+    close(model(*inputs)[0].numpy(), wanted["y0"], 1e-5, path)

@@ -1,8 +1,10 @@
 // Constants, variables, calls of functions, branches and loops. What decides is known: in a program because it depends on sizes
 // alone, in a run step by step always.
 #include "oar/base/error.h"
+#include "oar/compiler/capture/control_flow.h"
 #include "oar/interop/constants.h"
 #include "oar/interop/tensorflow/call.h"
+#include "oar/ops/gen/all.h"
 
 namespace oar::tensorflow {
 namespace {
@@ -90,8 +92,51 @@ bool truth_of(const Call& c, const Item& item) {
 
 Items arguments_of(const Call& c) { return {c.items().begin() + 1, c.items().end()}; }
 
+// What decides, as one truth of a program.
+Tensor truth_in_program(const Call& c, const Item& item) {
+  if (!item.tensor.defined()) c.refuse("it is decided by no number");
+  return reshape(cast(item.tensor, DType::Bool), {});
+}
+
+std::vector<Tensor> tensors_of(const Call& c, const Items& items) {
+  std::vector<Tensor> tensors;
+  for (const Item& item : items) {
+    if (!item.tensor.defined() || item.list || item.dead)
+      c.refuse("a value of it is no tensor of numbers");
+    tensors.push_back(item.tensor);
+  }
+  return tensors;
+}
+
+// A part of a program that a run decides on. What cannot be one part is run step by step.
+Items in_program(const Call& c, const std::function<std::vector<Tensor>()>& body) {
+  if (c.around.steps()) c.refuse("it is decided by no number");
+  return c.around.compute(c.node, false, [&] {
+    try {
+      const std::vector<Tensor> made = body();
+      return Items(made.begin(), made.end());
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::Interrupted) throw;
+      c.refuse(format(
+          "what the model computes decides which way it goes, and its ways are no part of a program: {}",
+          error.what()));
+    }
+  });
+}
+
 Items branch(const Call& c) {
   if (c.count() == 0) c.refuse("it has no condition");
+  if (!c.known(0)) {
+    const Items arguments = arguments_of(c);
+    const auto way = [&](const char* name) {
+      return [&c, &arguments, name] {
+        return tensors_of(c, c.around.call_function(c.text(name), arguments));
+      };
+    };
+    return in_program(c, [&] {
+      return cond(truth_in_program(c, c.item(0)), way("then_branch"), way("else_branch"));
+    });
+  }
   return c.around.call_function(c.text(truth_of(c, c.item(0)) ? "then_branch" : "else_branch"),
                                 arguments_of(c));
 }
@@ -106,11 +151,47 @@ Items branch_by_number(const Call& c) {
       arguments_of(c));
 }
 
+// A loop of the program. What the body returns as it was is no variable of it, so that its content stays known.
+Items looped_in_program(const Call& c, const Items& start) {
+  return in_program(c, [&] {
+    const Items after = c.around.call_function(c.text("body"), start);
+    std::vector<Tensor> carried;
+    std::vector<bool> stays;
+    for (size_t i = 0; i < start.size(); ++i) {
+      stays.push_back(i < after.size() && after[i].tensor.defined() == start[i].tensor.defined() &&
+                      after[i].tensor.impl() == start[i].tensor.impl() &&
+                      after[i].list == start[i].list);
+      if (!stays.back()) carried.push_back(tensors_of(c, {start[i]})[0]);
+    }
+    const auto items = [&](const std::vector<Tensor>& now) {
+      Items all = start;
+      size_t next = 0;
+      for (size_t i = 0; i < all.size(); ++i)
+        if (!stays[i]) all[i] = Item(now[next++]);
+      return all;
+    };
+    const auto test = [&](const std::vector<Tensor>& now) {
+      return truth_in_program(c, c.around.call_function(c.text("cond"), items(now)).at(0));
+    };
+    const auto step = [&](const std::vector<Tensor>& now) {
+      const Items made = c.around.call_function(c.text("body"), items(now));
+      if (made.size() != start.size()) c.refuse("its body does not return its variables");
+      std::vector<Tensor> next;
+      for (size_t i = 0; i < made.size(); ++i)
+        if (!stays[i]) next.push_back(tensors_of(c, {made[i]})[0]);
+      return next;
+    };
+    const Items end = items(while_loop(test, step, carried));
+    return tensors_of(c, end);
+  });
+}
+
 Items looped(const Call& c) {
   Items variables = c.items();
   for (int64_t i = 0;; ++i) {
     const Items goes_on = c.around.call_function(c.text("cond"), variables);
     if (goes_on.empty()) c.refuse("its condition has no result");
+    if (!goes_on[0].known && !c.around.steps()) return looped_in_program(c, variables);
     if (!truth_of(c, goes_on[0])) return variables;
     if (i >= kMostUnrolled) c.need_steps("it has too many iterations to be part of a program");
     variables = c.around.call_function(c.text("body"), variables);

@@ -119,7 +119,91 @@ Items length_of(const Call& c) {
   return {item};
 }
 
+// ---- arrays of old graphs ----------------------------------------------------------------------
+//
+// A list goes with the flow, by which old graphs order what is done to an array; its handle says nothing.
+
+Items array_made(const Call& c) {
+  const int64_t count = c.integer(0);
+  if (count < 0 || count > kMostEntries) c.refuse(format("it has {} entries", count));
+  return {list_of({}), list_of(Items(static_cast<size_t>(count)))};
+}
+
+const Item& array_entry(const Call& c, const Items& entries, int64_t place) {
+  if (place < 0 || static_cast<size_t>(place) >= entries.size() ||
+      !entries[static_cast<size_t>(place)].tensor.defined())
+    c.refuse(format("it reads the entry {}, which was never written", place));
+  return entries[static_cast<size_t>(place)];
+}
+
+int64_t array_place(const Call& c) {
+  if (!c.known(1)) c.need_steps("what the model computes decides where it reads an array");
+  return c.integer(1);
+}
+
+Items array_written(const Call& c) {
+  Items entries = entries_of(c, 3);
+  const int64_t place = array_place(c);
+  if (place < 0 || place >= kMostEntries) c.refuse(format("it writes the entry {}", place));
+  if (static_cast<size_t>(place) >= entries.size()) entries.resize(static_cast<size_t>(place) + 1);
+  entries[static_cast<size_t>(place)] = c.item(2);
+  return {list_of(std::move(entries))};
+}
+Items array_read(const Call& c) { return {array_entry(c, entries_of(c, 2), array_place(c))}; }
+
+Items array_rows(const Call& c, const Items& rows, bool joins) {
+  if (rows.empty()) c.refuse("it reads no entries");
+  bool known = true;
+  for (const Item& row : rows) known &= row.known;
+  return c.around.compute(c.node, known, [&] {
+    std::vector<Tensor> tensors;
+    for (const Item& row : rows) tensors.push_back(row.tensor);
+    return Items{joins ? concat(tensors, 0) : stack(tensors, 0)};
+  });
+}
+Items array_gathered(const Call& c) {
+  if (!c.known(1)) c.need_steps("what the model computes decides what it reads of an array");
+  Items rows;
+  for (const int64_t place : c.integers(1)) rows.push_back(array_entry(c, entries_of(c, 2), place));
+  return array_rows(c, rows, false);
+}
+Items array_joined(const Call& c) { return array_rows(c, entries_of(c, 1), true); }
+
+Items array_scattered(const Call& c) {
+  Items entries = entries_of(c, 3);
+  const std::vector<int64_t> places = c.integers(1);
+  if (c.tensor(2).rank() < 1 || c.tensor(2).dim(0).value() != static_cast<int64_t>(places.size()))
+    c.refuse("its rows do not fit its places");
+  if (places.empty()) return {list_of(std::move(entries))};
+  const Items rows = c.around.compute(c.node, c.known(2), [&] {
+    const std::vector<Tensor> parts = unstack(c.tensor(2), 0);
+    return Items(parts.begin(), parts.end());
+  });
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (places[i] < 0 || places[i] >= kMostEntries)
+      c.refuse(format("it writes the entry {}", places[i]));
+    const auto at = static_cast<size_t>(places[i]);
+    if (at >= entries.size()) entries.resize(at + 1);
+    entries[at] = rows[i];
+  }
+  return {list_of(std::move(entries))};
+}
+Items array_length(const Call& c) {
+  Item item(Tensor::scalar(static_cast<int64_t>(entries_of(c, 1).size()), DType::Int32));
+  item.known = true;
+  return {item};
+}
+Items array_closed(const Call&) { return {}; }
+
 constexpr Converter kConverters[] = {
+    {"TensorArrayV3", array_made, Converter::Leads, "handle flow"},
+    {"TensorArrayWriteV3", array_written, Converter::Leads},
+    {"TensorArrayReadV3", array_read, Converter::Leads},
+    {"TensorArrayGatherV3", array_gathered, Converter::Leads},
+    {"TensorArrayScatterV3", array_scattered, Converter::Leads},
+    {"TensorArrayConcatV3", array_joined, Converter::Leads, "value lengths"},
+    {"TensorArraySizeV3", array_length, Converter::Leads},
+    {"TensorArrayCloseV3", array_closed, Converter::Notes},
     {"TensorListReserve", reserved, Converter::Leads},
     {"EmptyTensorList", empty_list, Converter::Leads},
     {"TensorListFromTensor", list_of_rows, Converter::Leads},

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "oar/base/error.h"
+#include "oar/interop/tensorflow/frames.h"
 
 namespace oar::tensorflow {
 namespace {
@@ -93,14 +94,18 @@ std::vector<std::string> placeholders_of(const Network& network) {
 }  // namespace
 
 void choose_ends(Network& network, const Signature& signature, const Wanted& wanted) {
+  const std::vector<std::string> ends = ends_of(network.graph.main);
+  turn_frames_into_loops(network.graph);
+  turn_switches_into_branches(network.graph);
   for (const std::string& name : wanted.outputs)
     network.outputs.push_back(output_entry(network, name, name));
   if (wanted.outputs.empty())
     for (const auto& [name, described] : signature.outputs)
       network.outputs.push_back(output_entry(network, name, described.tensor));
   if (network.outputs.empty())
-    for (const std::string& name : ends_of(network.graph.main))
-      network.outputs.push_back(output_entry(network, name, name));
+    for (const std::string& name : ends)
+      if (network.graph.main.find(name))  // not inside of a loop
+        network.outputs.push_back(output_entry(network, name, name));
   user_check(!network.outputs.empty(), ErrorKind::InvalidArgument, "the graph computes nothing.");
 
   for (const std::string& name : wanted.inputs)

@@ -1,11 +1,13 @@
-// Graph models of TensorFlow.js: `model.json` and files with weights.
+// Models of TensorFlow.js: `model.json` and files with weights. Those of layers are models of Keras.
 #include <cmath>
 #include <cstring>
 
 #include "oar/base/error.h"
 #include "oar/interop/constants.h"
 #include "oar/interop/json_value.h"
+#include "oar/interop/keras/import.h"
 #include "oar/interop/tensorflow/signature.h"
+#include "oar/interop/tensorflow/web_weights.h"
 #include "oar/ops/gen/all.h"
 #include "oar/runtime/region_runs.h"
 #include "oar/tensor/byte_count.h"
@@ -92,21 +94,6 @@ Constant weight_of(const JsonValue& entry, Bytes& bytes, const std::string& what
   return {.tensor = as == DType::Float16 ? cast(made, DType::Float32) : made};
 }
 
-Weights read_weights(const JsonValue& manifest, const ReadFile& read) {
-  Weights weights;
-  for (const JsonValue& group : manifest.list()) {
-    std::string content;
-    for (const JsonValue& path : group.at("paths").list()) content += read(path.text());
-    Bytes bytes(content);
-    for (const JsonValue& entry : group.at("weights").list()) {
-      const std::string& name = entry.at("name").text();
-      weights[name] = std::make_shared<const Constant>(
-          weight_of(entry, bytes, format("the weight '{}'", name)));
-    }
-  }
-  return weights;
-}
-
 const JsonValue* member(const JsonValue* object, std::string_view name) {
   return object && object->is_object() ? object->find(name) : nullptr;
 }
@@ -132,18 +119,35 @@ Signature signature_in(const JsonValue& file) {
 
 }  // namespace
 
+Weights read_web_weights(const JsonValue& manifest, const ReadFile& read) {
+  Weights weights;
+  for (const JsonValue& group : manifest.list()) {
+    std::string content;
+    for (const JsonValue& path : group.at("paths").list()) content += read(path.text());
+    Bytes bytes(content);
+    for (const JsonValue& entry : group.at("weights").list()) {
+      const std::string& name = entry.at("name").text();
+      weights[name] = std::make_shared<const Constant>(
+          weight_of(entry, bytes, format("the weight '{}'", name)));
+    }
+  }
+  return weights;
+}
+
 interop::GraphModel read_web_model(std::string_view json, const ReadFile& read,
                                    const Wanted& wanted) {
   const JsonValue file = JsonValue::parse(json);
   const JsonValue* topology = file.find("modelTopology");
   user_check(topology && topology->is_object(), ErrorKind::InvalidArgument,
              "the file has no graph: it is no model of TensorFlow.js.");
-  user_check(
-      topology->find("node"), ErrorKind::Unsupported,
-      "the model is one of layers, not a graph.\nhint: tensorflowjs_converter makes a graph of it, with "
-      "--input_format=tfjs_layers_model --output_format=tfjs_graph_model.");
+  if (!topology->find("node")) {
+    user_check(wanted.signature.empty() && wanted.inputs.empty() && wanted.outputs.empty(),
+               ErrorKind::InvalidArgument,
+               "the model is one of layers: it has neither signatures nor names of tensors.");
+    return keras::read_layers_model(json, read);
+  }
   auto network = std::make_shared<Network>();
-  network->graph = graph_from_json(*topology, read_weights(file.at("weightsManifest"), read));
+  network->graph = graph_from_json(*topology, read_web_weights(file.at("weightsManifest"), read));
   choose_ends(*network, signature_in(file), wanted);
   return model_of(std::move(network));
 }
