@@ -247,7 +247,10 @@ void check_engine(const std::string& engine, int size, size_t count) {
           ->wait();
       for (int r = 0; r < size && g.rank() == root; ++r)
         EXPECT_EQ(all[count * static_cast<size_t>(r)], numbers(r, count)[0]);
-      for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<float>(i / count + rank * 100);
+      for (size_t i = 0; i < all.size(); ++i) {
+        const size_t part = i / count;
+        all[i] = static_cast<float>(part + rank * 100);
+      }
       g.start({.what = Collective::Scatter,
                .in = {memory_of(all)},
                .out = {memory_of(out)},
@@ -263,7 +266,10 @@ void check_engine(const std::string& engine, int size, size_t count) {
                                    all.begin() + static_cast<long>(count) * (r + 1)),
                 numbers(r, count));
     std::vector<float> parts(count * n);
-    for (size_t i = 0; i < parts.size(); ++i) parts[i] = static_cast<float>(i / count + rank);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const size_t part = i / count;
+      parts[i] = static_cast<float>(part + rank);
+    }
     g.start({.what = Collective::ReduceScatter, .in = {memory_of(parts)}, .out = {memory_of(out)}})
         ->wait();
     const size_t total = n * rank + n * (n - 1) / 2;

@@ -2,6 +2,7 @@
 
 import importlib
 import multiprocessing as standard
+import os
 import subprocess
 import sys
 
@@ -43,7 +44,7 @@ def test_dtypes_have_the_names_of_numpys():
     assert oar.zeros([1], oar.long).dtype == oar.int64
 
 
-def test_data_parallel_in_one_process(monkeypatch):
+def test_data_parallel_in_one_process():
     net = nn.Linear(3, 2)
     whole = oar.DataParallel(net, find_unused_parameters=True)
     x = oar.randn([4, 3])
@@ -55,9 +56,13 @@ def test_data_parallel_in_one_process(monkeypatch):
     assert list(whole.state_dict()) == list(net.state_dict()) and len(whole.parameters()) == 2
     whole.set_state_dict({"weight": np.zeros((3, 2), "float32"), "bias": np.ones(2, "float32")})
     assert net(x).numpy().tolist() == [[1, 1]] * 4
-    monkeypatch.setenv("PADDLE_TRAINERS_NUM", "2")
-    with pytest.raises(NotImplementedError, match="2 processes"):
-        oar.DataParallel(net)
+
+
+def test_data_parallel_before_the_processes_are_connected():
+    done = subprocess.run([sys.executable, "-c", "import oar; oar.DataParallel(oar.nn.Linear(3, 2))"], text=True, capture_output=True,
+                          env={**os.environ, "PADDLE_TRAINERS_NUM": "2", "PADDLE_TRAINER_ID": "0"})
+    assert done.returncode == 1
+    assert "the 2 processes are not connected. hint: call init_parallel_env() first." in done.stderr
 
 
 def test_groups_of_tensors_to_send():
