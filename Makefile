@@ -117,6 +117,13 @@ test-kills: build ## kills a training run at 50 random moments; it must go on to
 	@$(PYTHON) tests/python/kill_checkpoints.py --kills 50
 	@$(PYTHON) tests/python/kill_checkpoints.py --kills 50 --async
 
+FILE_FUZZERS = $(filter-out oar_fuzz_calls oar_fuzz_executor,$(patsubst tests/fuzz/%_fuzz.cpp,oar_fuzz_%,$(wildcard tests/fuzz/*_fuzz.cpp)))
+export FUZZ_COUNT ?= 100000
+.PHONY: fuzz-files
+fuzz-files: setup ## damaged files of every format under the sanitizers (FUZZ_COUNT=1000000)
+	@$(call compile,asan,$(FILE_FUZZERS))
+	@tools/run_tests.sh asan files
+
 .PHONY: fuzz-capture
 fuzz-capture: build ## random functions, plain and captured, side by side (FUZZ_ARGS="--help")
 	@$(PYTHON) tests/fuzz/to_static_fuzz.py $(FUZZ_ARGS)
@@ -124,6 +131,10 @@ fuzz-capture: build ## random functions, plain and captured, side by side (FUZZ_
 .PHONY: fuzz-short-capture
 fuzz-short-capture: build ## the first thousand of them
 	@$(PYTHON) tests/fuzz/to_static_fuzz.py --count 1000 --seed 0 --jobs $(JOBS)
+
+.PHONY: fuzz-fusion
+fuzz-fusion: build ## random programs, fused and call by call (FUZZ_ARGS="--help")
+	@$(PYTHON) tests/fuzz/fusion_fuzz.py $(FUZZ_ARGS)
 
 .PHONY: fuzz-values
 fuzz-values: build ## random calls of every op against NumPy, and PyTorch and Paddle if they are installed (FUZZ_ARGS="--help")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs test suites of one build and ends with each runner's closing line.
 #
-#   tools/run_tests.sh <preset> <suite>...     suites: cpp, threads, package, python, avx2, fuzz, deploy
+#   tools/run_tests.sh <preset> <suite>...     suites: cpp, threads, package, python, avx2, fuzz, files, deploy
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -83,6 +83,13 @@ for suite in "$@"; do
         run "fuzz-$target" 'cases, .* complaints' "$build/bin/oar_fuzz_$target" "${fuzz_args[@]}"
       done
       ;;
+    files)
+      # Damaged files of every format.
+      for target in "$build"/bin/oar_fuzz_*; do
+        case $target in *_calls | *_executor) continue ;; esac
+        run "$(basename "$target" | tr _ - | sed s/^oar-//)" '^[0-9]+ inputs, no failure' "$target" "${FUZZ_COUNT:-100000}"
+      done
+      ;;
     deploy)
       # What the runtime library contains, how large it is, and that it reads the quickstart's digits as Python does.
       case $preset in
@@ -103,7 +110,7 @@ for suite in "$@"; do
       run digits 'digits as in Python' .venv/bin/python tools/test_deploy.py --run "$command" --model build/quickstart
       ;;
     *)
-      echo "run_tests.sh: '$suite' is not one of cpp, threads, package, python, avx2, fuzz, deploy" >&2
+      echo "run_tests.sh: '$suite' is not one of cpp, threads, package, python, avx2, fuzz, files, deploy" >&2
       exit 2
       ;;
   esac
@@ -112,6 +119,6 @@ done
 echo
 echo "== closing lines"
 # The fuzzers follow the tests of the same build, whose lines stay.
-case " $* " in *" fuzz "*) lines=$logs/closing-lines-fuzz ;; *) lines=$logs/closing-lines ;; esac
+case " $* " in *" fuzz "* | *" files "*) lines=$logs/closing-lines-fuzz ;; *) lines=$logs/closing-lines ;; esac
 printf '%s\n' "${summary[@]}" | tee "$lines"
 exit "$failed"
