@@ -12,6 +12,7 @@
 #include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
 #include <gloo/types.h>
+#include <signal.h>
 
 #include <complex>
 #include <map>
@@ -283,11 +284,19 @@ class GlooBackend final : public Backend {
   std::shared_ptr<::gloo::Context> context_;
 };
 
+// Gloo writes to a connection that the other process has closed, which by default ends this one. With the signal ignored, as
+// Python has it, the write fails and the call says who is missing.
+void ignore_broken_pipes() {
+  struct sigaction now{};
+  if (sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) signal(SIGPIPE, SIG_IGN);
+}
+
 }  // namespace
 }  // namespace oar::distributed
 
 OAR_ENGINE_API oar::distributed::Backend* oar_backend_create(
     const oar::distributed::BackendOptions& options, char** why) {
   using namespace oar::distributed;
+  ignore_broken_pipes();
   return made_or_why([&]() -> Backend* { return new GlooBackend(options); }, why);
 }
