@@ -70,7 +70,7 @@ def collectives(dtypes: tuple[str, ...] = MOVED) -> None:
                 dist.scatter(x, [tensor(10 * root + r, shape, dtype) for r in range(size)] if rank == root else None, root)
                 same(x, expected(10 * root + rank, shape, dtype))
             received: list[oar.Tensor] = []
-            dist.alltoall([tensor(10 * rank + r, shape, dtype) for r in range(size)], received)
+            dist.alltoall(received, [tensor(10 * rank + r, shape, dtype) for r in range(size)])
             for r, part in enumerate(received):
                 same(part, expected(10 * r + rank, shape, dtype))
         exchange(rank, size, dtype)
@@ -83,10 +83,10 @@ def exchange(rank: int, size: int, dtype: str) -> None:
     sent = [tensor(10 * rank + p, (rank + p, 2), dtype) for p in range(size)]
     out = oar.zeros([sum(rank + p for p in range(size)), 2], dtype)
     splits = [rank + p for p in range(size)]
-    dist.alltoall_single(oar.concat(sent), out, splits, splits)
+    dist.alltoall_single(out, oar.concat(sent), splits, splits)
     same(out, np.concatenate([expected(10 * p + rank, (rank + p, 2), dtype) for p in range(size)]))
     whole, out = tensor(rank, (2 * size, 3), dtype), oar.zeros([2 * size, 3], dtype)
-    dist.alltoall_single(whole, out)
+    dist.alltoall_single(out, whole)
     same(out, np.concatenate([expected(p, (2 * size, 3), dtype)[2 * rank : 2 * rank + 2] for p in range(size)]))
 
 
@@ -300,7 +300,7 @@ CALLS: dict[str, Callable[[int, int], object]] = {
     "reduce": lambda rank, size: dist.reduce(oar.ones([1000]), 0),
     "all_gather": lambda rank, size: dist.all_gather([], oar.ones([1000])),
     "reduce_scatter": lambda rank, size: dist.reduce_scatter(oar.ones([10]), [oar.ones([10])] * size),
-    "alltoall": lambda rank, size: dist.alltoall([oar.ones([10])] * size, []),
+    "alltoall": lambda rank, size: dist.alltoall([], [oar.ones([10])] * size),
     "gather": lambda rank, size: dist.gather(oar.ones([10]), [], 0),
     "scatter": lambda rank, size: dist.scatter(oar.ones([10]), [oar.ones([10])] * size, 1),
     "barrier": lambda rank, size: dist.barrier(),

@@ -60,7 +60,7 @@ def test_messages_give_back_what_they_were_given():
     out = oar.zeros([2])
     dist.scatter(out, [x])
     assert out.tolist() == [1.0, 2.0]
-    dist.alltoall_single(x * 3, out, [2], [2])
+    dist.alltoall_single(out, x * 3, [2], [2])
     assert out.tolist() == [3.0, 6.0]
     objects = []
     dist.all_gather_object(objects, {"a": [1]})

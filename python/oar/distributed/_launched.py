@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-__all__ = ["Place", "master", "number", "place", "started_by_mpi"]
+__all__ = ["Place", "host_and_port", "master", "number", "place", "started_by_mpi"]
 
 # Of each launcher: the number of the process, how many there are, and the number on its machine.
 _LAUNCHERS = (
@@ -47,6 +47,14 @@ def place() -> Place:
 def started_by_mpi() -> bool:
     """Whether mpirun started this process, and no other launcher said more."""
     return "OMPI_COMM_WORLD_SIZE" in os.environ and not os.environ.get("PADDLE_TRAINERS_NUM") and not os.environ.get("WORLD_SIZE")
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """The parts of an address such as ``tcp://10.0.0.1:29500``."""
+    host, _, port = address.split("://")[-1].rpartition(":")
+    if not host or not port.isdigit():
+        raise ValueError(f"[distributed] {address!r}, where the processes meet, has no port. hint: write it as host:port.")
+    return host, int(port)
 
 
 def _first_slurm_node() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import socket
 from typing import Any
 
 from oar import _C
@@ -104,6 +105,8 @@ def _engine() -> str:
     asked = os.environ.get("PADDLE_DISTRI_BACKEND", "auto")
     if asked in ("gloo", "mpi"):
         return asked
+    if asked != "auto":
+        raise ValueError(f"[init_parallel_env] PADDLE_DISTRI_BACKEND is {asked!r}, and there is no such engine. hint: gloo or mpi.")
     return "mpi" if _launched.started_by_mpi() and not _launched.master() else "gloo"
 
 
@@ -116,9 +119,20 @@ def _meet(env: ParallelEnv) -> None:
         raise RuntimeError(f"[init_parallel_env] {env.world_size} processes were started, but nothing says where they meet. "
                            "hint: start them with python -m oar.distributed.launch, or set PADDLE_MASTER to host:port.")
     if env.rank == 0 and address.startswith("tcp://") and not os.environ.get("OAR_STORE_SERVED"):
-        host, _, port = address.removeprefix("tcp://").rpartition(":")
-        job.server = _C.store_serve(host, int(port))
+        job.server = _C.store_serve(*_launched.host_and_port(address))
     job.store = _C.store_open(address, env.pg_timeout)
+    if address.startswith("file://"):
+        _arrive(env, address)
+
+
+def _arrive(env: ParallelEnv, folder: str) -> None:
+    """Notes in the folder that this process is here. What an earlier job has left there would mislead this one."""
+    own = f"{socket.gethostname()}:{os.getpid()}".encode()
+    if job.store.add_to(f"arrivals/{env.rank}", 1) == 1:
+        job.store.set(f"arrived/{env.rank}", own)
+    elif job.store.get(f"arrived/{env.rank}", env.pg_timeout) != own:
+        raise RuntimeError(f"[init_parallel_env] process {env.rank} has been in {folder} before: the folder is that of another job. "
+                           "hint: name a new folder in OAR_STORE, or remove this one.")
 
 
 def init_parallel_env() -> Any:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import multiprocessing
 import multiprocessing.connection
 import os
+import signal
 import socket
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,16 +33,21 @@ class _Processes:
                 self._end(running)
                 break
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if not multiprocessing.connection.wait([p.sentinel for p in running], left):
+            try:
+                ended = multiprocessing.connection.wait([p.sentinel for p in running], left)
+            except BaseException:  # Ctrl-C
+                self._end(running, 0.0)
+                raise
+            if not ended:
                 return False
             for p in running:
                 p.join(0)
         self._raise_first()
         return True
 
-    def _end(self, running: Sequence[Any]) -> None:
-        multiprocessing.connection.wait([p.sentinel for p in running], _PATIENCE)
-        deadline = time.monotonic() + _PATIENCE
+    def _end(self, running: Sequence[Any], patience: float = _PATIENCE) -> None:
+        multiprocessing.connection.wait([p.sentinel for p in running], patience)
+        deadline = time.monotonic() + patience
         while time.monotonic() < deadline and any(p.is_alive() for p in running):
             time.sleep(0.05)
         for process in running:
@@ -66,9 +73,17 @@ class _Processes:
         raise RuntimeError(f"[spawn] process {process.pid} (rank {rank}) failed:\n{what}")
 
 
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def _run(func: Callable[..., Any], args: tuple[Any, ...], errors: Any, environment: dict[str, str]) -> None:
     import traceback
 
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     os.environ.update(environment)
     try:
         func(*args)

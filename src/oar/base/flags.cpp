@@ -41,7 +41,7 @@ constexpr Row kTable[] = {
       "checkers see every mistake."}},
     {{"check_collectives", FlagType::Bool, "false", "OAR_CHECK_COLLECTIVES",
       "Before each collective call, compare the calls of all processes, and raise an error that shows them if "
-      "they differ in kind, shape or dtype."}},
+      "they differ in kind, shape or dtype. Off, only the first 100 calls of a group are compared."}},
     {{"check_nan_inf", FlagType::Bool, "false", "OAR_CHECK_NAN_INF",
       "After each op, raise an error that names it if its result holds a NaN or an infinity."}},
     {{"cpu_isa", FlagType::String, "auto", "OAR_CPU_ISA",

@@ -182,13 +182,13 @@ def reduce_scatter(
 
 
 def alltoall(
-    in_tensor_list: list[Tensor], out_tensor_list: list[Tensor], group: Group | None = None, sync_op: bool = True
+    out_tensor_list: list[Tensor], in_tensor_list: list[Tensor], group: Group | None = None, sync_op: bool = True
 ) -> Task | None:
     """Sends each process one tensor of a list, and collects what they send.
 
     Args:
-        in_tensor_list: one tensor for each process.
         out_tensor_list: an empty list, or one with a tensor for each process, which is overwritten.
+        in_tensor_list: one tensor for each process.
         group: the processes; None means all.
         sync_op: whether to wait for the result.
 
@@ -198,7 +198,7 @@ def alltoall(
     Examples:
         >>> import oar
         >>> parts = []
-        >>> _ = oar.distributed.alltoall([oar.to_tensor([1.0, 2.0])], parts)
+        >>> _ = oar.distributed.alltoall(parts, [oar.to_tensor([1.0, 2.0])])
         >>> [part.tolist() for part in parts]
         [[1.0, 2.0]]
     """
@@ -206,14 +206,14 @@ def alltoall(
 
 
 def alltoall_single(
-    in_tensor: Tensor, out_tensor: Tensor, in_split_sizes: list[int] | None = None, out_split_sizes: list[int] | None = None,
+    out_tensor: Tensor, in_tensor: Tensor, in_split_sizes: list[int] | None = None, out_split_sizes: list[int] | None = None,
     group: Group | None = None, sync_op: bool = True,
 ) -> Task | None:  # fmt: skip
     """Sends each process a piece of a tensor, and joins what they send.
 
     Args:
-        in_tensor: the tensor to send.
         out_tensor: the tensor to write.
+        in_tensor: the tensor to send.
         in_split_sizes: the sizes of the pieces; equal if None.
         out_split_sizes: the sizes of the pieces that come; equal if None.
         group: the processes; None means all.
@@ -225,7 +225,7 @@ def alltoall_single(
     Examples:
         >>> import oar
         >>> x = oar.zeros([2])
-        >>> _ = oar.distributed.alltoall_single(oar.to_tensor([1.0, 2.0]), x)
+        >>> _ = oar.distributed.alltoall_single(x, oar.to_tensor([1.0, 2.0]))
         >>> x.tolist()
         [1.0, 2.0]
     """

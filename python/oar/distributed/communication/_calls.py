@@ -102,6 +102,9 @@ class Call:
     def begin(self) -> Task:
         """Starts the call."""
         self._check_connected()
+        for given in (*self.outputs, *self.inputs):
+            if not isinstance(given, Tensor):
+                raise TypeError(f"[{self.function}] tensors can be sent, and this is a {type(given).__name__}. hint: oar.to_tensor makes one of it.")
         if self.group.nranks == 1:
             self._run_alone()
             return Task()

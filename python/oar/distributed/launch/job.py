@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from oar import _C
+from oar.distributed import _launched
 
 __all__ = ["run"]
 
@@ -40,9 +41,9 @@ class _Rendezvous:
         self.node = self.store.add_to(f"launch/{name}/nodes", 1) - 1 if wanted < 0 else wanted
 
     def _serve_if_ours(self, nodes: int, wanted: int) -> Any:
-        host, _, port = self.address.rpartition(":")
+        host, port = _launched.host_and_port(self.address)
         try:
-            return _C.store_serve(host, int(port)) if wanted <= 0 else None
+            return _C.store_serve(host, port) if wanted <= 0 else None
         except RuntimeError:
             if nodes == 1 or wanted == 0:
                 raise
@@ -70,6 +71,8 @@ def _environments(
     """What tells each process of this machine its place."""
     host = options.host or meeting.store.own_address() or "127.0.0.1"
     own = ",".join(f"{host}:{port}" for port in _free_ports(count, options.start_port))
+    if nodes > 1:
+        print(f"[launch] machine {meeting.node} of {nodes} waits for the others at {meeting.address}", file=sys.stderr, flush=True)
     by_node = [text.split(",") for text in meeting.exchange("endpoints", own, nodes)]
     endpoints = [endpoint for node in by_node for endpoint in node]
     before = sum(len(node) for node in by_node[: meeting.node])
@@ -192,6 +195,9 @@ def _run_once(options: argparse.Namespace, count: int, nodes: int, devices: list
     name = f"{options.job_id}/{attempt}"
     meeting = _Rendezvous(options.master, nodes, options.node_rank, name)
     places = _environments(options, count, nodes, devices, meeting)
+    store = os.environ.get("OAR_STORE", "")
+    if attempt > 0 and store.startswith("file://"):  # what the failed job has left there is none of ours
+        places = [{**place, "OAR_STORE": f"{store}/restart{attempt}"} for place in places]
     folder = Path(options.log_dir)
     folder.mkdir(parents=True, exist_ok=True)
     processes: list[_Process] = []

@@ -22,9 +22,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("launch", description="Runs a script in several processes, on one machine or many.",
                                      allow_abbrev=False)
     add = parser.add_argument
-    add("--nproc_per_node", type=int, default=None, help="processes on this machine; else as many as devices, or 1")
+    add("--nproc_per_node", "--nproc-per-node", type=int, default=None, help="processes on this machine; else as many as devices, or 1")
     add("--nnodes", default=None, help="machines: a number")
-    add("--node_rank", "--rank", type=int, default=-1, help="the number of this machine; -1: in the order of arrival")
+    add("--node_rank", "--node-rank", "--rank", type=int, default=-1, help="the number of this machine; -1: in the order of arrival")
     add("--master", default=None, help="host:port where the machines meet; needed for several machines")
     add("--host", default=None, help="the address under which other machines reach this one")
     add("--ips", default=None, help="the addresses of the machines, separated by commas; the first one is the master")
@@ -89,7 +89,7 @@ def launch() -> None:
     options = _parser().parse_args()
     _check(options)
     devices = _devices(options)
-    count = options.nproc_per_node or len(devices) or 1
+    count = (len(devices) or 1) if options.nproc_per_node is None else options.nproc_per_node
     if count < 1:
         raise ValueError(f"[launch] --nproc_per_node is {count}; at least one process is needed.")
     addresses = [a for a in (options.ips or "").split(",") if a]

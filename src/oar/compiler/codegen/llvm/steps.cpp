@@ -129,8 +129,11 @@ Value* Steps::cast(Value* value, DType from, DType to) {
   if (is_real(to))
     return is_unsigned(from) ? b_.CreateUIToFP(value, type) : b_.CreateSIToFP(value, type);
   if (!is_real(from)) return b_.CreateIntCast(value, type, !is_unsigned(from));
-  // As the processor does it for 64 bits; narrower ones wrap.
-  return b_.CreateIntCast(b_.CreateFreeze(b_.CreateFPToSI(value, b_.getInt64Ty())), type, true);
+  // As the processor does it for 32 or 64 bits; narrower ones wrap. Frozen, so that no other conversion takes its place.
+  const unsigned bits = type->getIntegerBitWidth();
+  Type* const wide =
+      bits > 32 || (bits == 32 && is_unsigned(to)) ? b_.getInt64Ty() : b_.getInt32Ty();
+  return b_.CreateIntCast(b_.CreateFreeze(b_.CreateFPToSI(value, wide)), type, true);
 }
 
 Value* Steps::rounded(Value* value, DType to) {
