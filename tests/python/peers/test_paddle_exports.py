@@ -75,7 +75,8 @@ def ask(exporter, case: str, prefix: str) -> None:
     exporter.stdin.write(json.dumps([case, prefix]) + "\n")
     exporter.stdin.flush()
     # Some of Paddle's kernels print their names.
-    assert any(line.strip() == "done" for line in iter(exporter.stdout.readline, "")), "the process of Paddle ended"
+    lines = (line.strip() for line in iter(exporter.stdout.readline, ""))
+    assert next((line for line in lines if line == "done" or line.startswith("failed: ")), "the process of Paddle ended") == "done"
 
 
 def distance(mine: list[np.ndarray], other: list[np.ndarray]) -> float:
