@@ -2,6 +2,10 @@
 // the number of its processes, which the sizes of results depend on. A process that stands alone is a group of one.
 #include "oar/ops/gen/collective.h"
 
+#include <cstdint>
+#include <limits>
+#include <span>
+
 #include "oar/ops/core/infer.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/core/registry.h"
@@ -214,15 +218,25 @@ const OpDef all_to_all_op = {
     .samples = part_samples,
 };
 
+int64_t total_rows(std::span<const int64_t> counts, const char* name) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  int64_t total = 0;
+  for (const int64_t rows : counts) {
+    user_check(rows >= 0 && rows <= kMost - total, ErrorKind::InvalidArgument,
+               "{} holds {}; it must hold numbers of rows.", name, rows);
+    total += rows;
+  }
+  return total;
+}
+
 const OpDef all_to_all_rows_op = {
     .schema = "all_to_all_rows(Tensor x, int[] in_rows, int[] out_rows, int group = 0) -> Tensor",
     .brief =
         "As all_to_all, with parts of different sizes: the next in_rows[i] rows of x go to process i, which sends "
         "out_rows[i] rows.",
     .infer = [](const args::all_to_all_rows& a) -> Metas {
-      int64_t given = 0, made = 0;
-      for (const int64_t rows : a.in_rows) given += rows;
-      for (const int64_t rows : a.out_rows) made += rows;
+      const int64_t given = total_rows(a.in_rows, "in_rows"),
+                    made = total_rows(a.out_rows, "out_rows");
       user_check(
           a.x.rank() >= 1 && same(a.x.dim(0), Dim(given)) && a.in_rows.size() == a.out_rows.size(),
           ErrorKind::InvalidArgument,
