@@ -8,39 +8,10 @@
 #include "hdf5_seed.h"
 #include "oar/base/error.h"
 #include "oar/interop/keras/import.h"
+#include "parsers.h"
 #include "zip_seed.h"
 
 namespace {
-
-template <class F>
-void expect_error_or_nothing(F&& body) {
-  try {
-    body();
-  } catch (const oar::Error& error) {
-    if (error.kind() != oar::ErrorKind::Internal) return;
-    std::fprintf(stderr, "fuzz: %s\n", error.what());
-    std::abort();
-  }
-}
-
-// Mutated sizes may ask for more memory than there is: only small models are imported.
-constexpr int64_t kMostElements = 1 << 12;
-
-void import_small(const oar::interop::GraphModel& model) {
-  std::vector<oar::Tensor> inputs;
-  for (const auto& port : model.inputs()) {
-    oar::Shape shape;
-    int64_t count = 1;
-    for (const int64_t size : port.shape.value_or(std::vector<int64_t>{2})) {
-      shape.push_back(size < 0 ? 2 : size);
-      if (size > kMostElements) return;
-      count *= std::max<int64_t>(size, 2);
-      if (count > kMostElements) return;
-    }
-    inputs.push_back(oar::Tensor::empty(shape, port.dtype.value_or(oar::DType::Float32)));
-  }
-  model.program(inputs);
-}
 
 // Files of TensorFlow.js in one: the weights come after a line of dashes.
 constexpr std::string_view kBetween = "\n----\n";

@@ -9,21 +9,9 @@
 #include "oar/formats/pickle.h"
 #include "oar/formats/zip.h"
 #include "oar/ops/gen/creation.h"
+#include "parsers.h"
 
-namespace {
-
-template <class F>
-void expect_error_or_nothing(F&& body) {
-  try {
-    body();
-  } catch (const oar::Error& error) {
-    if (error.kind() != oar::ErrorKind::Internal) return;
-    std::fprintf(stderr, "fuzz: %s\n", error.what());
-    std::abort();
-  }
-}
-
-}  // namespace
+namespace {}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // A copy of exactly this size, so that a sanitizer sees a read beyond it.

@@ -5,6 +5,7 @@
 #include "driver.h"
 #include "oar/base/error.h"
 #include "oar/interop/pytorch/import.h"
+#include "parsers.h"
 #include "zip_seed.h"
 
 namespace {
@@ -55,17 +56,6 @@ void read_parts(std::string_view input) {
       archive_of(source, rest.substr(0, second), rest.substr(second + kBetween.size()));
   // A loop may have no end, which a program that unrolls it notices sooner.
   run(file, source.find("while") == std::string_view::npos);
-}
-
-template <class F>
-void expect_error_or_nothing(F&& body) {
-  try {
-    body();
-  } catch (const oar::Error& error) {
-    if (error.kind() != oar::ErrorKind::Internal) return;
-    std::fprintf(stderr, "fuzz: %s\n", error.what());
-    std::abort();
-  }
 }
 
 // ---- seeds -------------------------------------------------------------------------------------

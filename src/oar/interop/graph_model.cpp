@@ -8,6 +8,7 @@
 #include "oar/base/string_util.h"
 #include "oar/compiler/executor.h"
 #include "oar/compiler/passes/pass.h"
+#include "oar/interop/conversion_error.h"
 #include "oar/ops/gen/compare.h"
 
 namespace oar::interop {
@@ -36,19 +37,14 @@ std::vector<Value> GraphCapture::call(const std::string& what, const std::vector
   bool known = !always;
   for (const Value& input : inputs) known &= input.known || !input.tensor.defined();
   const auto converted = [&]() -> std::vector<Tensor> {
-    try {
-      if (known || Capture::current())
-        return convert();  // inside a region the calls belong to its capture
-      const Capture::Scope scope(capture_);
-      return convert();
-    } catch (const Error& error) {
-      if (error.kind() == ErrorKind::Interrupted || error.text().find(what) != std::string::npos)
-        throw;
-      fail(error.kind(), "{} cannot be imported: {}", what, error.what());
-    }
+    if (known || Capture::current())
+      return convert();  // inside a region the calls belong to its capture
+    const Capture::Scope scope(capture_);
+    return convert();
   };
   std::vector<Value> results;
-  for (Tensor& t : converted()) results.push_back({std::move(t), known});
+  for (Tensor& t : naming_node([&] { return what; }, converted))
+    results.push_back({std::move(t), known});
   return results;
 }
 

@@ -4,6 +4,7 @@
 
 #include "oar/base/error.h"
 #include "oar/base/scope_guard.h"
+#include "oar/interop/conversion_error.h"
 #include "oar/interop/graph_model.h"
 #include "oar/interop/keras/call.h"
 #include "oar/ops/core/operators.h"
@@ -154,17 +155,6 @@ class ModelRun {
   std::map<Place, Items> made_;
 };
 
-Items converted(const Layer& layer, const std::function<Items()>& body) {
-  try {
-    return body();
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::Interrupted ||
-        error.text().find("cannot be imported") != std::string::npos)
-      throw;
-    fail(error.kind(), "the layer {} cannot be imported: {}", layer.str(), error.what());
-  }
-}
-
 }  // namespace
 
 Items run_model(const Model& model, const Items& inputs, TurnedWeights& turned) {
@@ -189,7 +179,8 @@ Items run_layer(const Layer& layer, std::vector<Given> arguments, NamedGiven nam
   const Converter* converter = find_converter(layer);
   user_check(converter, ErrorKind::Unsupported,
              "the model has layers that Oar cannot import yet: {}.", layer.type);
-  return converted(layer, [&] {
+  const auto layer_name = [&] { return "the layer " + layer.str(); };
+  return interop::naming_node(layer_name, [&] {
     if (const auto dtype = dtype_of(layer); dtype && !layer.is_function) {
       for (Given& given : arguments) bring_to(*dtype, given.items);
       for (auto& [name, given] : named) bring_to(*dtype, given.items);

@@ -8,6 +8,7 @@
 #include "oar/base/scope_guard.h"
 #include "oar/base/string_util.h"
 #include "oar/compiler/capture/capture.h"
+#include "oar/interop/conversion_error.h"
 #include "oar/interop/onnx/call.h"
 #include "oar/interop/onnx/parsed.h"
 #include "oar/ops/gen/copy.h"
@@ -281,14 +282,9 @@ class Importer {
   }
 
   static Values convert(const Call& call) {
-    try {
-      return find_converter(call.node.domain, call.node.op)->convert(call);
-    } catch (const Error& error) {
-      if (error.kind() == ErrorKind::Interrupted ||
-          error.text().find(call.node.str()) != std::string::npos)
-        throw;
-      fail(error.kind(), "the node {} cannot be imported: {}", call.node.str(), error.what());
-    }
+    return interop::naming_node(
+        [&] { return "the node " + call.node.str(); },
+        [&] { return find_converter(call.node.domain, call.node.op)->convert(call); });
   }
 
   // Inside a region the calls belong to its capture.

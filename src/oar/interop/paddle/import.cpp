@@ -5,6 +5,7 @@
 #include "oar/autograd/node.h"
 #include "oar/base/error.h"
 #include "oar/base/string_util.h"
+#include "oar/interop/conversion_error.h"
 #include "oar/interop/paddle/importer.h"
 #include "oar/ops/gen/copy.h"
 #include "oar/ops/gen/shape.h"
@@ -167,12 +168,8 @@ void Importer::define_results(const Node& node, Values results, bool known) {
 
 Values Importer::convert(const Call& call) {
   try {
-    return find_converter(call.node.op)->convert(call);
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::Interrupted ||
-        error.text().find(call.node.str()) != std::string::npos)
-      throw;
-    fail(error.kind(), "the op {} cannot be imported: {}", call.node.str(), error.what());
+    return interop::naming_node([&] { return "the op " + call.node.str(); },
+                                [&] { return find_converter(call.node.op)->convert(call); });
   } catch (const std::out_of_range&) {  // a list that is shorter than the op needs
     fail(ErrorKind::InvalidArgument, "the op {} cannot be imported: its attributes do not fit.",
          call.node.str());

@@ -8,6 +8,7 @@
 #include "oar/base/scope_guard.h"
 #include "oar/base/string_util.h"
 #include "oar/interop/constants.h"
+#include "oar/interop/conversion_error.h"
 #include "oar/runtime/region_runs.h"
 
 namespace oar::tensorflow {
@@ -315,14 +316,7 @@ class Run : public Around {
   }
 
   static Items converted(const Node& node, const std::function<Items()>& body) {
-    try {
-      return body();
-    } catch (const Error& error) {
-      if (error.kind() == ErrorKind::Interrupted ||
-          error.text().find("cannot be imported") != std::string::npos)
-        throw;
-      fail(error.kind(), "{} cannot be imported: {}", node.str(), error.what());
-    }
+    return interop::naming_node([&] { return node.str(); }, body);
   }
 
   const Network& network_;
