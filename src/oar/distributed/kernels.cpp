@@ -1,6 +1,7 @@
 // The kernels of the family `collective`: one request each, waited for.
 #include <cstring>
 
+#include "oar/backend/cpu/loops/compact.h"
 #include "oar/base/error.h"
 #include "oar/device/added_kernels.h"
 #include "oar/device/device.h"
@@ -14,35 +15,15 @@ size_t bytes_of(const oar_tensor& t) {
   return static_cast<size_t>(byte_count(t.numel, static_cast<DType>(t.dtype)));
 }
 
-bool is_contiguous(const oar_tensor& t) {
-  int64_t step = 1;
-  for (int i = t.ndim; i-- > 0;) {
-    if (t.shape[i] != 1 && t.strides[i] != step) return false;
-    step *= t.shape[i];
-  }
-  return true;
-}
-
-// The elements in order.
-void pack(const oar_tensor& t, int axis, const std::byte* from, size_t size, std::byte*& to) {
-  if (axis == t.ndim) {
-    std::memcpy(to, from, size);
-    to += size;
-    return;
-  }
-  for (int64_t i = 0; i < t.shape[axis]; ++i)
-    pack(t, axis + 1, from + i * t.strides[axis] * static_cast<int64_t>(size), size, to);
-}
-
 // Where a call takes its operand from: itself if it is contiguous.
 class Packed {
  public:
   explicit Packed(const oar_tensor& t) : memory_{t.data, bytes_of(t)} {
-    if (memory_.bytes == 0 || is_contiguous(t)) return;
+    if (memory_.bytes == 0 || cpu::is_contiguous(t)) return;
     copy_.resize(memory_.bytes);
-    std::byte* to = copy_.data();
-    pack(t, 0, static_cast<const std::byte*>(t.data), size_of(static_cast<DType>(t.dtype)), to);
     memory_.data = copy_.data();
+    const cpu::FlatTensor flat(t, memory_.data, static_cast<DType>(t.dtype));
+    cpu::copy_elements(flat.get(), t);
   }
   const Memory& memory() const { return memory_; }
 

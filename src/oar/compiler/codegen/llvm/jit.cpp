@@ -20,6 +20,7 @@
 #include <llvm/Transforms/Vectorize/LoopVectorize.h>
 
 #include <cstdlib>
+#include <map>
 #include <stdexcept>
 
 #include "oar/compiler/codegen/codegen.h"
@@ -85,8 +86,6 @@ class Compiler {
     check(jit_->addIRModule(llvm::orc::ThreadSafeModule(std::move(module), std::move(context))));
     return taken(jit_->lookup(name)).toPtr<fusion::Code>();
   }
-
-  int widest() const { return widest_; }
 
  private:
   static void show(const llvm::Module& module, const char* when) {
@@ -159,9 +158,9 @@ class Compiler {
 
 extern "C" __attribute__((visibility("default"))) oar::fusion::Code oar_codegen_compile(
     const oar::fusion::Kernel& kernel, int widest, std::string& why) try {
-  static auto* compiler = new oar::codegen::Compiler(widest);  // its code is used until the end
-  if (compiler->widest() != widest) compiler = new oar::codegen::Compiler(widest);
-  return compiler->compile(kernel);
+  // One for each width that was asked for. Their code is used until the end.
+  static auto& compilers = *new std::map<int, oar::codegen::Compiler>;
+  return compilers.try_emplace(widest, widest).first->second.compile(kernel);
 } catch (const std::exception& error) {
   why = error.what();
   return nullptr;
