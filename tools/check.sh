@@ -23,6 +23,7 @@ if [ "${1:-}" != slow ]; then
   check mypy .venv/bin/mypy
   check types .venv/bin/python tools/check_types.py
   check spelling tools/check_spelling.sh
+  check manifests .venv/bin/kubernetes-validate --strict --quiet examples/distributed/kubernetes.yaml
 fi
 if [ "${1:-}" != quick ]; then
   check headers .venv/bin/python tools/check_headers.py

@@ -18,36 +18,39 @@ from typing import Any, BinaryIO
 from oar import _C
 from oar.distributed import _launched
 
-__all__ = ["run"]
+__all__ = ["environments", "open_rendezvous", "run", "run_processes"]
 
 _MEET_MS = 900_000
 _PATIENCE = 10.0  # seconds between asking a process to end and killing it
 _TAIL = 4096      # bytes of a log that are shown
 
 
+def open_rendezvous(master: str | None, nodes: int, wanted: int) -> tuple[Any, Any]:
+    """Where the machines meet: its server, if this machine serves it, and the connection to it."""
+    if master is None:
+        server = _C.store_serve("127.0.0.1", 0)
+        return server, _C.store_open(f"tcp://127.0.0.1:{server.port()}", _MEET_MS)
+    if master.startswith("file://"):
+        return None, _C.store_open(master, _MEET_MS)
+    address, server = master.split("://")[-1], None
+    if wanted <= 0:
+        try:
+            server = _C.store_serve(*_launched.host_and_port(address))
+        except RuntimeError:
+            if nodes == 1 or wanted == 0:
+                raise
+            # another machine's address, or the launcher beside this one serves it
+    return server, _C.store_open("tcp://" + address, _MEET_MS)
+
+
 class _Rendezvous:
     """Where the machines and then their processes meet. The launcher of one machine serves it."""
 
     def __init__(self, master: str | None, nodes: int, wanted: int, name: str) -> None:
-        self.server: Any = None
-        if master is None:
-            self.server = _C.store_serve("127.0.0.1", 0)
-            self.address = f"127.0.0.1:{self.server.port()}"
-        else:
-            self.address = master.split("://")[-1]
-            self.server = self._serve_if_ours(nodes, wanted)
-        self.store = _C.store_open("tcp://" + self.address, _MEET_MS)
+        self.server, self.store = open_rendezvous(master, nodes, wanted)
+        self.address = f"127.0.0.1:{self.server.port()}" if master is None else master.split("://")[-1]
         self._name = name
         self.node = self.store.add_to(f"launch/{name}/nodes", 1) - 1 if wanted < 0 else wanted
-
-    def _serve_if_ours(self, nodes: int, wanted: int) -> Any:
-        host, port = _launched.host_and_port(self.address)
-        try:
-            return _C.store_serve(host, port) if wanted <= 0 else None
-        except RuntimeError:
-            if nodes == 1 or wanted == 0:
-                raise
-            return None  # another machine's address, or the launcher beside us serves it
 
     def exchange(self, key: str, own: str, nodes: int) -> list[str]:
         """What each machine says."""
@@ -65,8 +68,8 @@ def _free_ports(count: int, first: int | None) -> list[int]:
     return ports
 
 
-def _environments(
-    options: argparse.Namespace, count: int, nodes: int, devices: list[str], meeting: _Rendezvous
+def environments(
+    options: argparse.Namespace, count: int, nodes: int, devices: list[str], meeting: Any
 ) -> list[dict[str, str]]:
     """What tells each process of this machine its place."""
     host = options.host or meeting.store.own_address() or "127.0.0.1"
@@ -164,11 +167,14 @@ def _first_failure(processes: list[_Process]) -> _Process | None:
     return min(failed, key=lambda p: p.child.returncode >= 0) if failed else None
 
 
-def _watch(processes: list[_Process]) -> int:
+def _watch(processes: list[_Process], check: Callable[[], None]) -> int:
     """Waits until all have ended or one has failed. The exit code."""
-    failed = None
+    failed, polls = None, 0
     while failed is None and any(p.child.poll() is None for p in processes):
         time.sleep(0.05)
+        polls += 1
+        if polls % 10 == 0:
+            check()
         failed = _first_failure(processes)
     failed = failed or _first_failure(processes)
     if failed is None:
@@ -191,10 +197,10 @@ def _command(options: argparse.Namespace) -> list[str]:
     return [sys.executable, "-u", *module, script, *options.training_script_args]
 
 
-def _run_once(options: argparse.Namespace, count: int, nodes: int, devices: list[str], attempt: int) -> int:
-    name = f"{options.job_id}/{attempt}"
-    meeting = _Rendezvous(options.master, nodes, options.node_rank, name)
-    places = _environments(options, count, nodes, devices, meeting)
+def run_processes(
+    options: argparse.Namespace, places: list[dict[str, str]], attempt: int, check: Callable[[], None] = lambda: None
+) -> int:
+    """Runs the script in processes of these environments. Returns the exit code. What ``check`` raises ends them."""
     store = os.environ.get("OAR_STORE", "")
     if attempt > 0 and store.startswith("file://"):  # what the failed job has left there is none of ours
         places = [{**place, "OAR_STORE": f"{store}/restart{attempt}"} for place in places]
@@ -210,7 +216,7 @@ def _run_once(options: argparse.Namespace, count: int, nodes: int, devices: list
     try:
         for i, place in enumerate(places):
             processes.append(_Process(_command(options), place, folder / f"workerlog.{i}", overwrite, shown=i == 0))
-        return _watch(processes)
+        return _watch(processes, check)
     except KeyboardInterrupt:
         return 130
     finally:
@@ -224,7 +230,8 @@ def _run_once(options: argparse.Namespace, count: int, nodes: int, devices: list
 def run(options: argparse.Namespace, count: int, nodes: int, devices: list[str]) -> int:
     """Runs the job, again after a failure if that was asked for. Returns the exit code."""
     for attempt in range(options.max_restart + 1):
-        code = _run_once(options, count, nodes, devices, attempt)
+        meeting = _Rendezvous(options.master, nodes, options.node_rank, f"{options.job_id}/{attempt}")
+        code = run_processes(options, environments(options, count, nodes, devices, meeting), attempt)
         if code in (0, 130):
             break
         if attempt < options.max_restart:

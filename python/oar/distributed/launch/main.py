@@ -13,7 +13,7 @@ __all__ = ["launch"]
 
 _DEVICES = ("--devices", "--gpus", "--xpus", "--npus")
 _IGNORED = (
-    "--legacy", "--log_level", "--elastic_level", "--elastic_timeout", "--auto_parallel_config", "--auto_tuner_json", "--sort_ip",
+    "--legacy", "--log_level", "--elastic_level", "--auto_parallel_config", "--auto_tuner_json", "--sort_ip",
     "--auto_cluster_config",
 )  # fmt: skip
 
@@ -23,9 +23,11 @@ def _parser() -> argparse.ArgumentParser:
                                      allow_abbrev=False)
     add = parser.add_argument
     add("--nproc_per_node", "--nproc-per-node", type=int, default=None, help="processes on this machine; else as many as devices, or 1")
-    add("--nnodes", default=None, help="machines: a number")
+    add("--nnodes", default=None, help="machines: a number; 2:4 is a job that goes on while there are 2 to 4 of them")
+    add("--elastic_timeout", type=float, default=10.0, help="seconds to wait for more machines, if their number is a range (10)")
     add("--node_rank", "--node-rank", "--rank", type=int, default=-1, help="the number of this machine; -1: in the order of arrival")
-    add("--master", default=None, help="host:port where the machines meet; needed for several machines")
+    add("--master", default=None,
+        help="host:port where the machines meet, or file:///folder that all of them see; needed for several machines")
     add("--host", default=None, help="the address under which other machines reach this one")
     add("--ips", default=None, help="the addresses of the machines, separated by commas; the first one is the master")
     for name in _DEVICES:
@@ -47,9 +49,8 @@ def _parser() -> argparse.ArgumentParser:
 def _check(options: argparse.Namespace) -> None:
     if options.run_mode not in ("collective", None):
         raise NotImplementedError(f"[launch] --run_mode {options.run_mode} is not there yet. hint: use collective.")
-    if options.nnodes and ":" in options.nnodes:
-        raise NotImplementedError(f"[launch] --nnodes {options.nnodes}: a job that grows and shrinks is not there yet. "
-                                  "hint: pass one number.")
+    if (options.master or "").startswith("file://") and not (options.nnodes and ":" in options.nnodes):
+        raise ValueError("[launch] a folder as --master is for a range of machines, such as --nnodes 2:4. hint: pass host:port.")
 
 
 def _devices(options: argparse.Namespace) -> list[str]:
@@ -84,7 +85,7 @@ def launch() -> None:
         ...
         NotImplementedError: [launch] --run_mode ps is not there yet. hint: use collective.
     """
-    from oar.distributed.launch import job
+    from oar.distributed.launch import elastic, job
 
     options = _parser().parse_args()
     _check(options)
@@ -93,12 +94,13 @@ def launch() -> None:
     if count < 1:
         raise ValueError(f"[launch] --nproc_per_node is {count}; at least one process is needed.")
     addresses = [a for a in (options.ips or "").split(",") if a]
-    nodes = int(options.nnodes or len(addresses) or 1)
+    span = elastic.range_of(options.nnodes)
+    nodes = span[1] if span else int(options.nnodes or len(addresses) or 1)
     started = _launched.place().size > 1 and not os.environ.get("PADDLE_TRAINERS_NUM")
-    if started or (count == 1 and nodes == 1 and options.max_restart == 0):
+    if started or (count == 1 and nodes == 1 and options.max_restart == 0 and not span):
         return _run_here(options)
     if nodes > 1 and not options.master:
         if not addresses:
             raise ValueError(f"[launch] {nodes} machines need a place where they meet. hint: pass --master host:port, the same on all.")
         options.master = f"{addresses[0]}:{options.start_port or 6170}"
-    sys.exit(job.run(options, count, nodes, devices))
+    sys.exit(elastic.run(options, count, *span, devices) if span else job.run(options, count, nodes, devices))
