@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from oar.distributed.communication.group import check_alone
 from oar.distributed.fleet import _process
 from oar.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from oar.nn.layer.layers import Layer
@@ -31,7 +32,7 @@ def distributed_model(model: Layer) -> Layer:
     """
     if not isinstance(model, Layer):
         raise TypeError(f"[distributed_model] model must be a layer, not {type(model).__name__}.")
-    _process.fleet._check_alone()
+    check_alone("distributed_model")
     return model
 
 
@@ -56,7 +57,7 @@ def distributed_optimizer(optimizer: Any, strategy: DistributedStrategy | None =
     import oar
 
     fleet = _process.fleet
-    fleet._check_alone()
+    check_alone("distributed_optimizer")
     if not oar.in_dynamic_mode():
         return fleet.distributed_optimizer(optimizer, strategy)
     fleet.user_defined_optimizer = optimizer
@@ -80,5 +81,5 @@ def distributed_scaler(scaler: Any) -> Any:
         >>> fleet.distributed_scaler(scaler) is scaler
         True
     """
-    _process.fleet._check_alone()
+    check_alone("distributed_scaler")
     return scaler
