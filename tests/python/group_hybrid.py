@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import group_gpt as gpt
 import numpy as np
 import pytest
 
@@ -97,3 +100,55 @@ def check_neighbours(groups: fleet.HybridCommunicateGroup, rank: int) -> None:
         np.testing.assert_array_equal(arrived.numpy(), [float(back)])
     assert groups.is_first_stage == (groups.get_stage_id() == 0)
     assert groups.is_last_stage == (groups.get_stage_id() == groups.get_pipe_parallel_world_size() - 1)
+
+
+# ---- Networks that are cut -----------------------------------------------------------------------
+
+
+def rows_of(values: np.ndarray, group: dist.communication.group.Group, axis: int = 0) -> oar.Tensor:
+    """The part of a batch that this process gets."""
+    return oar.to_tensor(np.split(values, group.nranks, axis=axis)[group.rank])
+
+
+def train_as_one(kit: gpt.Plain, dtype: str, steps: int = 20, make_optimizer: Any = gpt.momentum) -> None:
+    """Trains a network that processes divide, and the same network in this process alone."""
+    oar.set_default_dtype(dtype)
+    groups = fleet.get_hybrid_communicate_group()
+    oar.seed(11)
+    whole = gpt.GPT(gpt.Plain())
+    net = gpt.GPT(kit)
+    gpt.take_weights(net, whole)
+    model = fleet.distributed_model(net)
+    if isinstance(kit, gpt.Sequences):
+        gpt.sequences.register_sequence_parallel_allreduce_hooks(net)
+    optimizer = fleet.distributed_optimizer(make_optimizer(net.parameters()))
+    wanted = gpt.trained_alone(steps, make_optimizer, whole)
+    copies = groups.create_fuse_group(["data", "sharding"])[1][0]
+    for (ids, labels), value in zip(gpt.batches(steps), wanted):
+        loss = model(rows_of(ids, copies), rows_of(labels, copies)).mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        np.testing.assert_allclose(gpt.average_over(loss, copies), value, rtol=gpt.tolerance_of(dtype))
+    assert wanted[-1] < wanted[0]
+    gpt.same_weights(net, whole, gpt.tolerance_of(dtype))
+    oar.set_default_dtype("float32")
+
+
+def strategies_of_two() -> None:
+    for dtype in ("float32", "float64"):
+        start(mp_degree=2)
+        train_as_one(gpt.Tensors(), dtype)
+        train_as_one(gpt.Sequences(), dtype)
+        start(dp_degree=2)
+        train_as_one(gpt.Plain(), dtype)
+
+
+def strategies_of_four() -> None:
+    for dtype in ("float32", "float64"):
+        start(dp_degree=2, mp_degree=2)
+        train_as_one(gpt.Tensors(), dtype)
+        start(sharding_degree=2, mp_degree=2)
+        train_as_one(gpt.Tensors(), dtype)
+    start(sharding_degree=2, dp_degree=2)
+    train_as_one(gpt.Plain(), "float64")

@@ -24,3 +24,11 @@ def brief(monkeypatch):
 @pytest.mark.parametrize("count", [2, 4, 8])
 def test_grids_of_processes(count):
     dist.spawn(group_hybrid.grids, nprocs=count)
+
+
+def test_networks_of_two_processes_train_as_one():
+    dist.spawn(group_hybrid.strategies_of_two, nprocs=2)
+
+
+def test_networks_of_four_processes_train_as_one():
+    dist.spawn(group_hybrid.strategies_of_four, nprocs=4)

@@ -130,6 +130,11 @@ class Fleet:
             return
         self._topology = CommunicateTopology(names, list(sizes.values()))
         self._hcg = HybridCommunicateGroup(self._topology)
+        if self._hcg.get_model_parallel_world_size() > 1:
+            from oar.distributed.fleet.layers.mpu.random import model_parallel_random_seed
+
+            seed = self._user_defined_strategy.tensor_parallel_configs["tensor_init_seed"]
+            model_parallel_random_seed(None if seed == -1 else seed)
 
     def _roles(self) -> RoleMakerBase:
         if self._role_maker is None:
