@@ -178,3 +178,20 @@ def average_over(value: oar.Tensor, group: dist.communication.group.Group) -> fl
     total = value.detach().clone()
     dist.all_reduce(total, dist.ReduceOp.AVG, group)
     return total.item()
+
+
+class Segments(Plain):
+    """Sequences cut along their own axis; attention by a ring or by an exchange for heads."""
+
+    def __init__(self, attention: Any) -> None:
+        self.attention = attention
+        self.group = fleet.get_hybrid_communicate_group().get_sep_parallel_group()
+
+    def attend(self, q: oar.Tensor, k: oar.Tensor, v: oar.Tensor) -> oar.Tensor:
+        return self.attention(q, k, v, is_causal=True)
+
+    def losses(self, logits: oar.Tensor, labels: oar.Tensor) -> oar.Tensor:
+        return sequences.GatherOp.apply(super().losses(logits, labels), group=self.group)  # all have the losses of all words
+
+    def positions(self, length: int) -> oar.Tensor:
+        return oar.arange(length) + self.group.rank * length

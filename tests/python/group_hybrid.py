@@ -11,6 +11,7 @@ import pytest
 import oar
 from oar import distributed as dist
 from oar.distributed import fleet
+from oar.distributed.fleet.utils import context_parallel_utils as contexts
 
 
 def strategy_of(**settings: object) -> fleet.DistributedStrategy:
@@ -125,7 +126,8 @@ def train_as_one(kit: gpt.Plain, dtype: str, steps: int = 20, make_optimizer: An
     wanted = gpt.trained_alone(steps, make_optimizer, whole)
     copies = groups.create_fuse_group(["data", "sharding"])[1][0]
     for (ids, labels), value in zip(gpt.batches(steps), wanted):
-        loss = model(rows_of(ids, copies), rows_of(labels, copies)).mean()
+        parts = (rows_of(values, copies) for values in (ids, labels))
+        loss = model(*(rows_of(part.numpy(), groups.get_sep_parallel_group(), 1) for part in parts)).mean()
         loss.backward()
         optimizer.step()
         optimizer.clear_grad()
@@ -136,6 +138,9 @@ def train_as_one(kit: gpt.Plain, dtype: str, steps: int = 20, make_optimizer: An
 
 
 def strategies_of_two() -> None:
+    start(dp_degree=1, sep_degree=2)
+    attention()
+    train_segments()
     for dtype in ("float32", "float64"):
         start(mp_degree=2)
         train_as_one(gpt.Tensors(), dtype)
@@ -145,6 +150,8 @@ def strategies_of_two() -> None:
 
 
 def strategies_of_four() -> None:
+    start(dp_degree=1, sep_degree=4)
+    attention()
     for dtype in ("float32", "float64"):
         start(dp_degree=2, mp_degree=2)
         train_as_one(gpt.Tensors(), dtype)
@@ -152,3 +159,38 @@ def strategies_of_four() -> None:
         train_as_one(gpt.Tensors(), dtype)
     start(sharding_degree=2, dp_degree=2)
     train_as_one(gpt.Plain(), "float64")
+
+
+# ---- Sequences that are cut ----------------------------------------------------------------------
+
+
+def attention() -> None:
+    """Values and gradients of attention over pieces, against attention over the whole in NumPy's precision."""
+    start(dp_degree=1, sep_degree=dist.get_world_size())
+    group = fleet.get_hybrid_communicate_group().get_sep_parallel_group()
+    random = np.random.default_rng(3)
+    heads = 2 * group.nranks
+    for shared, causal in ((1, False), (1, True), (2, True)):
+        shapes = [(2, 4 * group.nranks, heads, 5), *[(2, 4 * group.nranks, heads // shared, 5)] * 2]
+        arrays = [random.normal(size=shape) for shape in (*shapes, shapes[0])]
+        whole = [oar.to_tensor(x, stop_gradient=False) for x in arrays[:3]]
+        repeated = [whole[0], *[oar.repeat_interleave(x, shared, axis=2) for x in whole[1:]]]
+        out = oar.nn.functional.scaled_dot_product_attention(*repeated, is_causal=causal)
+        (out * oar.to_tensor(arrays[3])).sum().backward()
+        for function in (contexts.ring_attention, contexts.segment_attention):
+            pieces = [rows_of(x, group, 1) for x in arrays]
+            for piece in pieces[:3]:
+                piece.stop_gradient = False
+            mine = function(*pieces[:3], is_causal=causal)
+            (mine * pieces[3]).sum().backward()
+            np.testing.assert_allclose(mine.numpy(), rows_of(out.numpy(), group, 1).numpy(), rtol=1e-12, atol=1e-13)
+            for piece, tensor in zip(pieces, whole):
+                np.testing.assert_allclose(piece.grad.numpy(), rows_of(tensor.grad.numpy(), group, 1).numpy(), rtol=1e-11, atol=1e-12)
+    with pytest.raises(ValueError, match=r"\[ring_attention\] query has 3 heads, and key 2"):
+        contexts.ring_attention(oar.ones([1, 2, 3, 4]), oar.ones([1, 2, 2, 4]), oar.ones([1, 2, 2, 4]))
+
+
+def train_segments() -> None:
+    for dtype in ("float32", "float64"):
+        for function in (contexts.ring_attention, contexts.segment_attention):
+            train_as_one(gpt.Segments(function), dtype)

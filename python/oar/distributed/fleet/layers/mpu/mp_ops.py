@@ -12,7 +12,7 @@ from oar.distributed.communication._reduce_op import NAMES
 from oar.distributed.communication.group import Group, get_group
 from oar.nn import functional as F
 
-__all__ = ["added_part", "group_of", "joined", "own_part", "split"]
+__all__ = ["added_part", "cut_along", "group_of", "joined", "own_part", "paste_along", "split"]
 
 
 def group_of(group: Group | None) -> Group:
@@ -22,7 +22,7 @@ def group_of(group: Group | None) -> Group:
     return found
 
 
-def _cut(function: str, x: Tensor, axis: int, count: int) -> Tensor:
+def cut_along(function: str, x: Tensor, axis: int, count: int) -> Tensor:
     """The parts of a tensor along an axis, in a new first axis."""
     axis = axis % x.ndim
     size = x.shape[axis]
@@ -33,7 +33,7 @@ def _cut(function: str, x: Tensor, axis: int, count: int) -> Tensor:
     return oar.moveaxis(oar.reshape(x, shape), axis, 0)
 
 
-def _paste(parts: Tensor, axis: int) -> Tensor:
+def paste_along(parts: Tensor, axis: int) -> Tensor:
     """The parts, in a first axis, joined along an axis."""
     axis = axis % (parts.ndim - 1)
     moved = oar.moveaxis(parts, 0, axis)
@@ -44,7 +44,7 @@ def own_part(x: Tensor, axis: int, group: Group, function: str = "own_part") -> 
     """The part of this process along an axis, of a tensor that all have. The gradient joins the parts."""
     if group.nranks == 1:
         return x
-    return ops.own_part(_cut(function, x, axis, group.nranks), group.id, group.nranks)
+    return ops.own_part(cut_along(function, x, axis, group.nranks), group.id, group.nranks)
 
 
 def joined(x: Tensor, axis: int, group: Group, shared: bool) -> Tensor:
@@ -62,14 +62,14 @@ def joined(x: Tensor, axis: int, group: Group, shared: bool) -> Tensor:
     """
     if group.nranks == 1:
         return x
-    return _paste(ops.all_gather(x, group.id, group.nranks, shared), axis)
+    return paste_along(ops.all_gather(x, group.id, group.nranks, shared), axis)
 
 
 def added_part(x: Tensor, axis: int, group: Group, function: str = "added_part") -> Tensor:
     """The part of this process along an axis, of the sum of the tensors of all processes. The gradient joins the parts."""
     if group.nranks == 1:
         return x
-    return ops.reduce_scatter(_cut(function, x, axis, group.nranks), "sum", group.id, group.nranks)
+    return ops.reduce_scatter(cut_along(function, x, axis, group.nranks), "sum", group.id, group.nranks)
 
 
 def _c_identity(tensor: Tensor, group: Group | None = None, skip_c_identity_dynamic: bool = False) -> Any:
