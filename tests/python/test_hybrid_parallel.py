@@ -32,3 +32,7 @@ def test_networks_of_two_processes_train_as_one():
 
 def test_networks_of_four_processes_train_as_one():
     dist.spawn(group_hybrid.strategies_of_four, nprocs=4)
+
+
+def test_experts_and_norms():
+    dist.spawn(group_hybrid.experts_and_norms, nprocs=2)
