@@ -36,3 +36,7 @@ def test_networks_of_four_processes_train_as_one():
 
 def test_experts_and_norms():
     dist.spawn(group_hybrid.experts_and_norms, nprocs=2)
+
+
+def test_details_of_cut_layers():
+    dist.spawn(group_hybrid.details, nprocs=2)
