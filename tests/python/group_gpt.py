@@ -195,3 +195,7 @@ class Segments(Plain):
 
     def positions(self, length: int) -> oar.Tensor:
         return oar.arange(length) + self.group.rank * length
+
+
+class TensorsAndSegments(Segments, Tensors):
+    """Both: weights and sequences cut along axes of their own."""

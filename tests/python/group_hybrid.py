@@ -163,6 +163,8 @@ def strategies_of_four() -> None:
         train_as_one(gpt.Tensors(), dtype)
         start(sharding_degree=2, mp_degree=2)
         train_as_one(gpt.Tensors(), dtype)
+        start(dp_degree=1, sep_degree=2, mp_degree=2)
+        train_as_one(gpt.TensorsAndSegments(contexts.ring_attention), dtype)
     start(sharding_degree=2, dp_degree=2)
     train_as_one(gpt.Plain(), "float64")
 
@@ -208,12 +210,15 @@ def train_segments() -> None:
 class Experts(nn.Layer):
     """A network with a layer of experts, of which this process has a part."""
 
-    def __init__(self, gate: str, capacity: float, group: dist.communication.group.Group | None = None) -> None:
+    def __init__(
+        self, gate: str, capacity: float, group: dist.communication.group.Group | None = None, shares_rows: bool = False
+    ) -> None:
         super().__init__()
         here = 4 if group is None else 4 // group.nranks
         self.enter, self.leave = nn.Linear(6, 8), nn.Linear(8, 3)
         experts = nn.LayerList([nn.Sequential(nn.Linear(8, 12), nn.GELU(), nn.Linear(12, 8)) for _ in range(here)])
-        self.middle = moe.MoELayer(8, experts, {"type": gate, "top_k": 1 if gate == "switch" else 2}, group)
+        self.middle = moe.MoELayer(8, experts, {"type": gate, "top_k": 1 if gate == "switch" else 2}, group,
+                                   group if shares_rows else None, recompute_interval=int(shares_rows))
         self.middle.gate.capacity, self.middle.gate.random_routing = (capacity, capacity), False
         self.middle.gate.switch_eps = 0.0
 
@@ -231,40 +236,47 @@ def experts_of_whole(name: str, group: dist.communication.group.Group) -> str:
 
 
 def experts() -> None:
-    """MoELayer over processes, against all experts in one; each process has a part of the batch."""
-    start(dp_degree=dist.get_world_size())
-    group = fleet.get_hybrid_communicate_group().get_data_parallel_group()
+    """MoELayer over processes, against all experts in one: each process has a part of the batch, or does a part of its rows."""
+    size = dist.get_world_size()
     for dtype, gate in (("float64", "gshard"), ("float64", "switch"), ("float64", "naive"), ("float32", "gshard")):
         oar.set_default_dtype(dtype)
-        oar.seed(4)
-        capacity = 0.7  # some rows find no place
-        whole, net = Experts(gate, capacity / group.nranks), Experts(gate, capacity, group)
-        weights = {name: value.numpy() for name, value in whole.named_parameters()}
-        for name, parameter in net.named_parameters():
-            parameter.set_value(weights[experts_of_whole(name, group)])
-        model = fleet.distributed_model(net)
-        clips = nn.ClipGradByGlobalNorm(0.05), moe.ClipGradForMOEByGlobalNorm(0.05, moe_group=group)
-        alone, together = (oar.optimizer.Momentum(0.5, 0.9, n.parameters(), grad_clip=c) for n, c in zip((whole, net), clips))
-        optimizer = fleet.distributed_optimizer(together)
-        random = np.random.default_rng(9)
-        for _ in range(20):
-            x, y = random.normal(size=(4, 5, 6)).astype(dtype), random.normal(size=(4, 5, 3)).astype(dtype)
-            loss = nn.functional.mse_loss(whole(oar.to_tensor(x)), oar.to_tensor(y))
-            mine = nn.functional.mse_loss(model(rows_of(x, group)), rows_of(y, group))
-            loss.backward()
-            mine.backward()
-            for parameter in net.middle.experts.parameters():
-                if parameter.grad is not None:
-                    parameter.grad = parameter.grad / group.nranks  # the average of the losses, not their sum
-            for one in (alone, optimizer):
-                one.step()
-                one.clear_grad(False)
-            np.testing.assert_allclose(gpt.average_over(mine, group), loss.item(), rtol=gpt.tolerance_of(dtype))
-        for name, parameter in net.named_parameters():
-            wanted = dict(whole.named_parameters())[experts_of_whole(name, group)].numpy()
-            np.testing.assert_allclose(parameter.numpy(), wanted, rtol=0, atol=gpt.tolerance_of(dtype) * np.abs(wanted).max())
+        group = start(dp_degree=size).get_data_parallel_group()
+        train_experts(gate, group, shares_rows=False)
+    oar.set_default_dtype("float64")
+    train_experts("gshard", start(mp_degree=size).get_model_parallel_group(), shares_rows=True)
     oar.set_default_dtype("float32")
     rows_to_experts(group)
+
+
+def train_experts(gate: str, group: dist.communication.group.Group, shares_rows: bool) -> None:
+    oar.seed(4)
+    dtype, capacity = oar.get_default_dtype(), 0.7  # some rows find no place
+    whole, net = Experts(gate, capacity / group.nranks), Experts(gate, capacity, group, shares_rows)
+    weights = {name: value.numpy() for name, value in whole.named_parameters()}
+    for name, parameter in net.named_parameters():
+        parameter.set_value(weights[experts_of_whole(name, group)])
+    model = fleet.distributed_model(net)
+    clips = nn.ClipGradByGlobalNorm(0.05), moe.ClipGradForMOEByGlobalNorm(0.05, moe_group=group)
+    alone, together = (oar.optimizer.Momentum(0.5, 0.9, n.parameters(), grad_clip=c) for n, c in zip((whole, net), clips))
+    optimizer = fleet.distributed_optimizer(together)
+    numbers = np.random.default_rng(9)
+    for _ in range(20):
+        x, y = numbers.normal(size=(4, 5, 6)).astype(dtype), numbers.normal(size=(4, 5, 3)).astype(dtype)
+        loss = nn.functional.mse_loss(whole(oar.to_tensor(x)), oar.to_tensor(y))
+        parts = [oar.to_tensor(part) if shares_rows else rows_of(part, group) for part in (x, y)]
+        mine = nn.functional.mse_loss(model(parts[0]), parts[1])
+        loss.backward()
+        mine.backward()
+        for parameter in net.middle.experts.parameters():
+            if parameter.grad is not None and not shares_rows:
+                parameter.grad = parameter.grad / group.nranks  # the average of the losses, not their sum
+        for one in (alone, optimizer):
+            one.step()
+            one.clear_grad(False)
+        np.testing.assert_allclose(gpt.average_over(mine, group), loss.item(), rtol=gpt.tolerance_of(dtype))
+    for name, parameter in net.named_parameters():
+        wanted = dict(whole.named_parameters())[experts_of_whole(name, group)].numpy()
+        np.testing.assert_allclose(parameter.numpy(), wanted, rtol=0, atol=gpt.tolerance_of(dtype) * np.abs(wanted).max())
 
 
 def rows_to_experts(group: dist.communication.group.Group) -> None:

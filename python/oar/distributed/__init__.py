@@ -1,6 +1,6 @@
 """Several processes that work on one model."""
 
-from oar.distributed import auto_parallel, collective, communication, fleet, parallel_helper
+from oar.distributed import auto_parallel, collective, communication, fleet, models, parallel_helper, utils  # noqa: F401  paths of Paddle
 from oar.distributed.auto_parallel.api import dtensor_from_fn, reshard, shard_layer, shard_tensor, unshard_dtensor
 from oar.distributed.auto_parallel.dist_attr import DistAttr
 from oar.distributed.auto_parallel.optimizer import ShardingStage1, ShardingStage2, ShardingStage3, shard_optimizer

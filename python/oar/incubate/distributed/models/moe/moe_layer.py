@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import oar
-from oar._C import Tensor
+from oar._C import Tensor, ops
 from oar.distributed.communication.group import Group
 from oar.distributed.fleet.layers.mpu import mp_ops
 from oar.distributed.fleet.recompute import recompute
@@ -32,7 +32,7 @@ class MoELayer(Layer):
         gate: a ``NaiveGate``, ``GShardGate`` or ``SwitchGate``, or a dict with ``'type'`` (``'gshard'``; ``'naive'``, ``'switch'``) and
             ``'top_k'`` (2), how many experts a row uses.
         moe_group: the processes that divide the experts; None means that each has all.
-        mp_group: processes that have the same rows: each does a part of them.
+        mp_group: processes that have the same rows, and compute one loss: each does a part of the rows.
         recompute_interval: above 0, the experts run again for the derivative.
         recompute_ctx: the options of ``recompute_hybrid``; None takes ``recompute``.
 
@@ -66,6 +66,9 @@ class MoELayer(Layer):
         if self.world_size > 1:
             for parameter in experts.parameters():
                 parameter.no_sync = True
+        if mp_group is not None and mp_group.nranks > 1:
+            for parameter in self.gate.parameters():  # each process has seen a part of the rows
+                parameter.register_hook(lambda grad: ops.all_reduce(grad, "sum", mp_group.id, mp_group.nranks, True))
 
     def _gate_of(self, settings: dict[str, Any]) -> NaiveGate:
         kind, top_k = settings.get("type", "gshard"), settings.get("top_k", 2)
