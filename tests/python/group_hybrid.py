@@ -448,6 +448,8 @@ def random_streams(group: dist.communication.group.Group) -> None:
 
 def scalers(groups: fleet.HybridCommunicateGroup) -> None:
     """An infinity in one process skips the step in all of them."""
+    with pytest.raises(NotImplementedError, match="ClipGradByNorm would take the norm of a piece"):
+        fleet.distributed_optimizer(oar.optimizer.SGD(1.0, nn.Linear(2, 1).parameters(), grad_clip=nn.ClipGradByNorm(1.0)))
     for make in (fleet.distributed_scaler, lambda scaler: HybridParallelGradScaler(scaler, groups)):
         net = nn.Linear(2, 1)
         optimizer = fleet.distributed_optimizer(oar.optimizer.SGD(1.0, parameters=net.parameters()))

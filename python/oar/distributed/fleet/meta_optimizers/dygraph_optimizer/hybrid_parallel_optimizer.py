@@ -9,7 +9,7 @@ from oar.distributed.fleet.meta_optimizers.dygraph_optimizer._wrapper import Wra
 from oar.distributed.fleet.meta_optimizers.dygraph_optimizer.dygraph_sharding_optimizer import DygraphShardingOptimizer
 from oar.distributed.fleet.meta_optimizers.dygraph_optimizer.hybrid_parallel_clip import HybridParallelClipGrad
 from oar.distributed.fleet.utils.hybrid_parallel_util import fused_allreduce_gradients, obtain_optimizer_parameters_list
-from oar.nn.clip import ClipGradByGlobalNorm
+from oar.nn.clip import ClipGradByGlobalNorm, ClipGradByNorm
 
 __all__ = ["HybridParallelOptimizer"]
 
@@ -39,9 +39,16 @@ class HybridParallelOptimizer(WrappedOptimizer):
         # DataParallel joins gradients during the backward pass.
         self._joins_copies = hcg.get_parallel_mode() != ParallelMode.DATA_PARALLEL and hcg.get_dp_sep_parallel_group().nranks > 1
         for group in optimizer._groups:
-            clip = group["grad_clip"]
-            if type(clip) is ClipGradByGlobalNorm:
-                group["grad_clip"] = HybridParallelClipGrad(clip, hcg)
+            group["grad_clip"] = self._clip_of_all(group["grad_clip"])
+
+    def _clip_of_all(self, clip: Any) -> Any:
+        """A clip that knows that other processes have pieces of the gradients."""
+        if type(clip) is ClipGradByGlobalNorm:
+            return HybridParallelClipGrad(clip, self._hcg)
+        if isinstance(clip, ClipGradByNorm) and self._hcg.get_model_parallel_world_size() > 1:
+            raise NotImplementedError("[HybridParallelOptimizer] ClipGradByNorm would take the norm of a piece for that of the whole gradient. "
+                                      "hint: use ClipGradByGlobalNorm, or mp_degree=1.")
+        return clip
 
     def _join_gradients(self) -> None:
         parameters = obtain_optimizer_parameters_list(self._inner_opt)
