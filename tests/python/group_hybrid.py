@@ -147,6 +147,7 @@ def strategies_of_two() -> None:
     start(dp_degree=1, sep_degree=2)
     attention()
     train_segments()
+    captured_step(lambda: gpt.Segments(contexts.ring_attention))
     for dtype in ("float32", "float64"):
         start(mp_degree=2)
         train_as_one(gpt.Tensors(), dtype)
@@ -347,7 +348,7 @@ def details() -> None:
     scalers(groups)
     accumulated_sequences(group)
     gradients_of_parts(group)
-    captured_step(group)
+    captured_step(gpt.Tensors)
     static_split(group)
 
 
@@ -499,10 +500,10 @@ def gradients_of_parts(group: dist.communication.group.Group) -> None:
         np.testing.assert_allclose(first[1, 2].item(), slope, rtol=1e-4, atol=1e-6)
 
 
-def captured_step(group: dist.communication.group.Group) -> None:
-    """A whole training step of a cut network as one program."""
+def captured_step(make_kit: Any) -> None:
+    """A whole training step of a network that processes divide, as one program."""
     oar.seed(2)
-    eager, captured = gpt.GPT(gpt.Tensors(), 1), gpt.GPT(gpt.Tensors(), 1)
+    eager, captured = gpt.GPT(make_kit(), 1), gpt.GPT(make_kit(), 1)
     captured.set_state_dict(eager.state_dict())
 
     def step_of(net: nn.Layer) -> Any:
@@ -517,9 +518,10 @@ def captured_step(group: dist.communication.group.Group) -> None:
 
         return step
 
-    one, other = step_of(eager), oar.jit.to_static(step_of(captured))
+    one, other = step_of(eager), oar.jit.to_static(step_of(captured), full_graph=True)
+    segments = fleet.get_hybrid_communicate_group().get_sep_parallel_group()
     for ids, labels in gpt.batches(4):
-        pair = oar.to_tensor(ids), oar.to_tensor(labels)
+        pair = rows_of(ids, segments, 1), rows_of(labels, segments, 1)
         np.testing.assert_allclose(other(*pair).item(), one(*pair).item(), rtol=1e-5)
     for p, wanted in zip(captured.parameters(), eager.parameters()):
         np.testing.assert_allclose(p.numpy(), wanted.numpy(), rtol=1e-4, atol=1e-6)

@@ -119,7 +119,8 @@ void own_part(KernelCall& call) {
   const size_t bytes = bytes_of(call.out());
   if (bytes == 0) return;
   const int64_t skipped = group ? group->rank() * part.strides[0] : 0;
-  part.data = static_cast<std::byte*>(part.data) + skipped * static_cast<int64_t>(size_of(call.dtype()));
+  part.data =
+      static_cast<std::byte*>(part.data) + skipped * static_cast<int64_t>(size_of(call.dtype()));
   part.ndim -= 1;
   part.shape += 1;
   part.strides += 1;

@@ -330,7 +330,7 @@ const OpDef scatter_from_op = {
 }  // namespace
 
 OAR_FAMILY(collective, &all_reduce_op, &join_gradients_op, &broadcast_from_op, &reduce_to_op,
-           &all_gather_op, &own_part_op, &reduce_scatter_op, &all_to_all_op, &all_to_all_rows_op, &gather_to_op,
-           &scatter_from_op)
+           &all_gather_op, &own_part_op, &reduce_scatter_op, &all_to_all_op, &all_to_all_rows_op,
+           &gather_to_op, &scatter_from_op)
 
 }  // namespace oar
