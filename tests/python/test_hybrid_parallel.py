@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
+import group_cut_layers
+import group_experts
 import group_hybrid
 import pytest
 from oar import distributed as dist
@@ -35,8 +40,20 @@ def test_networks_of_four_processes_train_as_one():
 
 
 def test_experts_and_norms():
-    dist.spawn(group_hybrid.experts_and_norms, nprocs=2)
+    dist.spawn(group_experts.experts_and_norms, nprocs=2)
 
 
 def test_details_of_cut_layers():
-    dist.spawn(group_hybrid.details, nprocs=2)
+    dist.spawn(group_cut_layers.details, nprocs=2)
+
+
+def test_example(tmp_path):
+    script = HERE.parents[1] / "examples/distributed/hybrid_gpt.py"
+    small = [str(script), "--steps", "2", "--batch", "4", "--length", "16", "--width", "16", "--layers", "1"]
+    launcher = ["-m", "oar.distributed.launch", "--nproc_per_node", "2", "--log_dir", str(tmp_path)]
+    losses = []
+    for command in (small, [*launcher, *small, "--mp", "2", "--sequence-parallel"]):
+        done = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        losses.append([float(text) for text in re.findall(r"loss (\d+\.\d+)", done.stdout)])
+    assert len(losses[0]) == 2 and losses[0] == pytest.approx(losses[1], abs=2e-4)

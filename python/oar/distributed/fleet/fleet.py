@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-import math
 from typing import Any
 
 from oar.distributed import _launched
 from oar.distributed.environment import get_world_size, init_parallel_env, is_initialized
+from oar.distributed.fleet.base.degrees import AXES, sizes_of_grid
 from oar.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from oar.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, RoleMakerBase
 from oar.distributed.fleet.base.topology import CommunicateTopology, HybridCommunicateGroup
@@ -16,36 +16,8 @@ from oar.distributed.fleet.utils.log_util import set_log_level
 
 __all__ = ["Fleet"]
 
-_AXES = {"dp": "data", "pp": "pipe", "sharding": "sharding", "sep": "sep", "mp": "model"}
 # What would change the result of a static program; Paddle's single process applies them there.
 _REWRITES = ("amp", "recompute", "gradient_merge", "lars", "lamb", "dgc", "localsgd", "adaptive_localsgd", "asp", "qat")
-
-
-def _sizes_of_grid(settings: dict[str, Any], processes: int) -> dict[str, int]:
-    """The size of each axis, in the order of the axes. A degree of -1 takes what the others leave."""
-    order = list(settings["order"])
-    unknown = [short for short in order if short not in _AXES]
-    if unknown or len(set(order)) != len(order):
-        raise ValueError(f"[fleet.init] order of hybrid_configs is {order}. hint: name each of {', '.join(_AXES)} once.")
-    degrees = {short: settings[f"{short}_degree"] for short in _AXES}
-    for short, degree in degrees.items():
-        if isinstance(degree, bool) or not isinstance(degree, int) or degree < -1:
-            raise ValueError(f"[fleet.init] {short}_degree of hybrid_configs is {degree!r}. hint: pass a number of processes, or -1 for "
-                             "what the others leave.")
-        if short not in order and degree not in (-1, 0, 1):
-            raise ValueError(f"[fleet.init] {short}_degree of hybrid_configs is {degree}, but order, {order}, does not have {short}.")
-    known = math.prod(max(degree, 1) for degree in degrees.values())
-    left_open = [short for short in order if degrees[short] == -1]
-    sizes = {short: max(degrees[short], 1) for short in order}
-    if left_open and processes % known == 0:
-        sizes[left_open[0]] = processes // known
-    if math.prod(sizes.values()) != processes:
-        asked = ", ".join(f"{short}_degree={degrees[short]}" for short in order)
-        wanted = f"a multiple of {known}" if left_open else str(known)
-        raise ValueError(f"[fleet.init] hybrid_configs has {asked}, which needs {wanted} processes, but there "
-                         f"{'is 1' if processes == 1 else f'are {processes}'}. hint: the product of the degrees must be the number of "
-                         "processes; dp_degree=-1 takes what the others leave.")
-    return sizes
 
 
 class Fleet:
@@ -123,8 +95,8 @@ class Fleet:
 
     def _init_hybrid_parallel_env(self) -> None:
         """Makes the grid and its groups; the earlier ones stay if the strategy asks for the same."""
-        sizes = _sizes_of_grid(self._user_defined_strategy.hybrid_configs, get_world_size())
-        names = [_AXES[short] for short in sizes]
+        sizes = sizes_of_grid(self._user_defined_strategy.hybrid_configs, get_world_size())
+        names = [AXES[short] for short in sizes]
         grid = self._topology
         if grid is not None and (grid.get_hybrid_group_names(), grid._dims) == (names, list(sizes.values())):
             return
