@@ -230,3 +230,28 @@ def test_lines_become_samples(monkeypatch, capsys):
     ):  # fmt: skip
         with pytest.raises(ValueError, match=text):
             lines._gen_str(sample)
+
+
+def test_blocks_that_run_again_draw_the_same_numbers_from_streams():
+    tracker = meta_parallel.get_rng_state_tracker()
+    tracker.reset()
+    tracker.add("again", 3)
+    x = oar.ones([50], "float32")
+    x.stop_gradient = False
+
+    def block(x):
+        with tracker.rng_state("again"):
+            return nn.functional.dropout(x * x, 0.5)
+
+    before = tracker.get_states_tracker()
+    out = fleet.recompute.recompute(block, x)
+    after = tracker.get_states_tracker()
+    with tracker.rng_state("again"):
+        wanted = oar.rand([2]).tolist()
+    tracker.set_states_tracker(after)
+    out.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), 2 * out.numpy())
+    with tracker.rng_state("again"):
+        assert oar.rand([2]).tolist() == wanted  # the second run has moved nothing
+    tracker.set_states_tracker(before)
+    np.testing.assert_array_equal(block(x).numpy(), out.numpy())
