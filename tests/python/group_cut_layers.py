@@ -14,6 +14,7 @@ from oar.distributed import fleet
 from oar.distributed.fleet import meta_parallel
 from oar.distributed.fleet.layers.mpu import random
 from oar.distributed.fleet.meta_optimizers import HybridParallelGradScaler
+from oar.incubate.distributed.fleet import recompute_hybrid
 
 
 def details() -> None:
@@ -23,6 +24,7 @@ def details() -> None:
     lookups(group)
     parallel_losses(group)
     random_streams(group)
+    recomputed()
     scalers(groups)
     accumulated_sequences(group)
     gradients_of_parts(group)
@@ -123,6 +125,35 @@ def random_streams(group: dist.communication.group.Group) -> None:
     parts = []
     dist.all_gather(parts, oar.rand([4]), group)
     assert parts[0].tolist() == parts[1].tolist()
+
+
+def recomputed() -> None:
+    """Blocks of cut layers that run again for the derivative, with dropout in the stream: gradients are the same to the bit."""
+    column = meta_parallel.ColumnParallelLinear(6, 8, has_bias=True, gather_output=False)
+    row = meta_parallel.RowParallelLinear(8, 6, input_is_parallel=True)
+    tracker = meta_parallel.get_rng_state_tracker()
+    found = []
+    group = fleet.get_hybrid_communicate_group().get_model_parallel_group()
+
+    def in_parts(function: Any, x: oar.Tensor) -> oar.Tensor:
+        return recompute_hybrid({"mp_group": group, "partition": True}, function, x)
+
+    for run in (lambda function, x: function(x), fleet.recompute.recompute, in_parts):
+        meta_parallel.model_parallel_random_seed(5)
+        x = oar.ones([4, 6])
+        x.stop_gradient = False
+
+        def block(x: oar.Tensor) -> oar.Tensor:
+            with tracker.rng_state():
+                return row(nn.functional.dropout(nn.functional.gelu(column(x)), 0.5))
+
+        run(block, run(block, x)).square().sum().backward()
+        found.append([t.grad.numpy() for t in (x, *column.parameters(), *row.parameters())])
+        for parameter in (*column.parameters(), *row.parameters()):
+            parameter.clear_gradient(False)
+    for plain, *others in zip(*found):
+        for again in others:
+            np.testing.assert_array_equal(plain, again)
 
 
 def scalers(groups: fleet.HybridCommunicateGroup) -> None:

@@ -377,19 +377,22 @@ class SyncBatchNorm(_BatchNormBase):
         """Normalises by the statistics of the batches of all processes. Their gradients go through the sums."""
         channel = 1 if self._data_format == "NCHW" else x.ndim - 1
         axes = [axis for axis in range(x.ndim) if axis != channel]
+        shape = [x.shape[channel] if axis == channel else 1 for axis in range(x.ndim)]
         wide = x.astype("float32") if x.dtype in (oar.float16, oar.bfloat16) else x
-        count = _sum_over_processes(oar.to_tensor(float(x.numel().item() // x.shape[channel]), "float64")).astype(wide.dtype)
-        mean = _sum_over_processes(oar.sum(wide, axis=axes, keepdim=True)) / count
+        own_count = oar.full([1], x.numel().item() // x.shape[channel], wide.dtype)
+        sums = _sum_over_processes(oar.concat([oar.sum(wide, axis=axes), own_count]))
+        count = sums[-1].detach()
+        mean = (sums[:-1] / count).reshape(shape)
         centred = wide - mean
-        variance = _sum_over_processes(oar.sum(centred * centred, axis=axes, keepdim=True)) / count
+        variance = (_sum_over_processes(oar.sum(centred * centred, axis=axes)) / count).reshape(shape)
         with oar.no_grad():
             for kept, new in ((self._mean, mean), (self._variance, variance)):
                 kept.copy_(kept * self._momentum + new.reshape(kept.shape).astype(kept.dtype) * (1 - self._momentum))
         out = centred * oar.rsqrt(variance + self._epsilon)
         if self.weight is not None:
-            out = out * self.weight.reshape(mean.shape)
+            out = out * self.weight.reshape(shape)
         if self.bias is not None:
-            out = out + self.bias.reshape(mean.shape)
+            out = out + self.bias.reshape(shape)
         return out.astype(x.dtype)
 
     @classmethod
