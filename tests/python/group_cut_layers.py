@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import group_gpt as gpt
 import numpy as np
 import pytest
