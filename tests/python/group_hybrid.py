@@ -226,6 +226,7 @@ def attention() -> None:
         out = oar.nn.functional.scaled_dot_product_attention(*repeated, is_causal=causal)
         (out * oar.to_tensor(arrays[3])).sum().backward()
         for function in (contexts.ring_attention, contexts.segment_attention):
+            contexts._ROWS = 3 if shared == 2 else 512  # queries in several groups, and in one
             pieces = [rows_of(x, group, 1) for x in arrays]
             for piece in pieces[:3]:
                 piece.stop_gradient = False

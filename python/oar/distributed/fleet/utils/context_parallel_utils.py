@@ -16,6 +16,9 @@ from oar.nn import functional as F
 __all__ = ["heads_to_sequence", "ring_attention", "segment_attention", "sequence_to_heads"]
 
 
+_ROWS = 512  # queries whose weights are there at a time
+
+
 def _among(group: Group | None) -> Group:
     from oar.distributed.fleet._process import fleet
 
@@ -130,7 +133,8 @@ def ring_attention(
     query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False, scale: float | None = None, group: Group | None = None
 ) -> Tensor:
     """Attention over a sequence of which each process has a piece, in order. Keys and values go from process to process, so that no
-    process has more than two pieces of them, and no weights are kept: the backward pass computes them again.
+    process has more than two pieces of them. The weights of a few queries are there at a time, and none are kept: the backward pass
+    computes them again.
 
     Args:
         query: the piece of this process, ``[batch, piece of the sequence, heads, size]``.
@@ -179,50 +183,77 @@ def _ungrouped(x: Tensor, like: Tensor) -> Tensor:
     return x.transpose([0, 3, 1, 2, 4]).reshape(like.shape).astype(like.dtype)
 
 
-class _Blocks:
-    """The blocks of the matrix of weights that this process computes, one for each piece of the keys."""
+def _in_rows(x: Tensor) -> list[Tensor]:
+    """The queries in groups, so that the matrix of weights is never there as a whole."""
+    length = x.shape[-2]
+    ends = [*range(_ROWS, length, _ROWS), length]
+    return oar.split(x, [end - begin for begin, end in zip([0, *ends], ends)], axis=-2) if length > _ROWS else [x]
 
-    def __init__(self, query: Tensor, key: Tensor, is_causal: bool, scale: float, group: Group) -> None:
-        self.query = _grouped(query, key.shape[2])
-        self.is_causal, self.scale, self.group = is_causal, scale, group
 
-    def sees(self, step: int) -> bool:
-        """Whether the piece that is here after some steps comes before that of the queries, or is its own."""
-        return not self.is_causal or step <= self.group.rank
+class _Queries:
+    """Some queries of this process and what they have seen: rows of the matrix of weights, piece by piece of the keys.
 
-    def scores(self, step: int, key: Tensor) -> Tensor:
+    Args:
+        query: the queries.
+        begin: the place of the first in the piece of this process.
+        is_causal: whether a query sees only what comes before it.
+        scale: the factor of the products.
+    """
+
+    def __init__(self, query: Tensor, begin: int, is_causal: bool, scale: float) -> None:
+        self.query, self.begin, self.is_causal, self.scale = query, begin, is_causal, scale
+        self.top: Any = None
+        self.total: Any = None
+        self.out: Any = None
+
+    def scores(self, key: Tensor, is_own: bool) -> Tensor:
         products = oar.matmul(self.query, key, transpose_y=True) * self.scale
-        if not self.is_causal or step > 0:
+        if not self.is_causal or not is_own:  # the other pieces come before this one
             return products
-        allowed = oar.tril(oar.ones(products.shape[-2:], "bool"))
+        allowed = oar.tril(oar.ones(products.shape[-2:], "bool"), self.begin)
         return oar.where(allowed, products, oar.full([], -math.inf, products.dtype))
+
+    def see(self, key: Tensor, value: Tensor, is_own: bool) -> None:
+        """Adds a piece. Powers are relative to the highest score so far, and the sums are scaled when it rises."""
+        scores = self.scores(key, is_own)
+        highest = oar.max(scores, axis=-1, keepdim=True)
+        if self.top is not None:
+            highest = oar.maximum(self.top, highest)
+        powers = oar.exp(scores - highest)
+        total, out = oar.sum(powers, axis=-1, keepdim=True), oar.matmul(powers, value)
+        if self.top is not None:
+            kept = oar.exp(self.top - highest)
+            total, out = self.total * kept + total, self.out * kept + out
+        self.top, self.total, self.out = highest, total, out
+
+    def gradients(self, key: Tensor, value: Tensor, is_own: bool, level: Tensor, grad_out: Tensor, slope: Tensor) -> tuple[Tensor, Tensor]:
+        """The gradients of the queries, and those of a piece of keys and values."""
+        weights = oar.exp(self.scores(key, is_own) - level)
+        grad_value = oar.matmul(weights, grad_out, transpose_x=True)
+        grad_scores = weights * (oar.matmul(grad_out, value, transpose_y=True) - slope) * self.scale
+        grad_key = oar.matmul(grad_scores, self.query, transpose_x=True)
+        of_pair = oar.stack([oar.sum(x, axis=2, keepdim=True) for x in (grad_key, grad_value)])
+        return oar.matmul(grad_scores, key), of_pair
+
+
+def _queries_of(query: Tensor, key: Tensor, is_causal: bool, scale: float) -> list[_Queries]:
+    groups = _in_rows(_grouped(query, key.shape[2]))
+    return [_Queries(group, i * _ROWS, is_causal, scale) for i, group in enumerate(groups)]
 
 
 class _Ring(PyLayer):
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, is_causal: bool, scale: float, group: Group) -> Tensor:
-        blocks = _Blocks(query, key, is_causal, scale, group)
+        queries = _queries_of(query, key, is_causal, scale)
         pair = oar.stack([_grouped(key, key.shape[2]), _grouped(value, key.shape[2])])
-        top = total = out = None
         for step in range(group.nranks):
             if step > 0:
                 pair = _sent_on(pair, group)
-            if not blocks.sees(step):
-                continue
-            scores = blocks.scores(step, pair[0])
-            highest = oar.max(scores, axis=-1, keepdim=True)
-            if top is None:
-                top, powers = highest, oar.exp(scores - highest)
-                total, out = oar.sum(powers, axis=-1, keepdim=True), oar.matmul(powers, pair[1])
-                continue
-            assert total is not None and out is not None
-            risen = oar.maximum(top, highest)
-            powers, kept = oar.exp(scores - risen), oar.exp(top - risen)
-            total, out = total * kept + oar.sum(powers, axis=-1, keepdim=True), out * kept + oar.matmul(powers, pair[1])
-            top = risen
-        assert top is not None and total is not None and out is not None
-        out = _ungrouped(out / total, query)
-        ctx.save_for_backward(query, key, value, out, top + oar.log(total))
+            if not is_causal or step <= group.rank:  # the piece comes before the own one, or is it
+                for some in queries:
+                    some.see(pair[0], pair[1], step == 0)
+        out = _ungrouped(oar.concat([some.out / some.total for some in queries], axis=-2), query)
+        ctx.save_for_backward(query, key, value, out, oar.concat([some.top + oar.log(some.total) for some in queries], axis=-2))
         ctx.settings = is_causal, scale, group
         return out
 
@@ -232,20 +263,18 @@ class _Ring(PyLayer):
             raise NotImplementedError("[ring_attention] there is no derivative of second order. hint: use segment_attention, which has it.")
         query, key, value, out, levels = ctx.saved_tensor()
         is_causal, scale, group = ctx.settings
-        blocks, heads = _Blocks(query, key, is_causal, scale, group), key.shape[2]
+        queries, heads = _queries_of(query, key, is_causal, scale), key.shape[2]
         grad_out = _grouped(grad, heads)
         slope = oar.sum(grad_out * _grouped(out, heads), axis=-1, keepdim=True)
+        rows = list(zip(queries, _in_rows(levels), _in_rows(grad_out), _in_rows(slope)))
         pair = oar.stack([_grouped(key, heads), _grouped(value, heads)])
-        grad_query, grad_pair = oar.zeros_like(blocks.query), oar.zeros_like(pair)
+        grad_queries, grad_pair = [oar.zeros_like(some.query) for some in queries], oar.zeros_like(pair)
         for step in range(group.nranks):
             if step > 0:
                 pair, grad_pair = oar.split(_sent_on(oar.concat([pair, grad_pair]), group), 2)
-            if blocks.sees(step):
-                weights = oar.exp(blocks.scores(step, pair[0]) - levels)
-                grad_value = oar.matmul(weights, grad_out, transpose_x=True)
-                grad_scores = weights * (oar.matmul(grad_out, pair[1], transpose_y=True) - slope) * scale
-                grad_query = grad_query + oar.matmul(grad_scores, pair[0])
-                grad_key = oar.matmul(grad_scores, blocks.query, transpose_x=True)
-                grad_pair = grad_pair + oar.stack([oar.sum(x, axis=2, keepdim=True) for x in (grad_key, grad_value)])
+            if not is_causal or step <= group.rank:
+                for i, (some, *given) in enumerate(rows):
+                    own, of_pair = some.gradients(pair[0], pair[1], step == 0, *given)
+                    grad_queries[i], grad_pair = grad_queries[i] + own, grad_pair + of_pair
         grad_pair = _sent_on(grad_pair, group)  # home
-        return _ungrouped(grad_query, query), _ungrouped(grad_pair[0], key), _ungrouped(grad_pair[1], value)
+        return _ungrouped(oar.concat(grad_queries, axis=-2), query), _ungrouped(grad_pair[0], key), _ungrouped(grad_pair[1], value)
