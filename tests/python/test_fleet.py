@@ -82,6 +82,9 @@ MISTAKES = {
     "collective": (lambda: fleet.init(is_collective=1), ValueError, "is_collective must be a bool"),
     "workers": (
         lambda: fleet.init(fleet.UserDefinedRoleMaker(worker_endpoints=["a:1", "b:2"])), NotImplementedError, "2 workers"),
+    "processes": (
+        lambda: fleet.init(fleet.UserDefinedRoleMaker(is_collective=True, worker_endpoints=["a:1", "b:2"])), ValueError,
+        "2 workers, but the launcher of this process has started 1"),
     "setting": (lambda: setattr(fleet.DistributedStrategy(), "nothing", 1), TypeError, "no setting 'nothing'"),
     "type": (lambda: setattr(fleet.DistributedStrategy(), "amp", 1), TypeError, "amp must be of type bool, not int"),
     "key": (lambda: setattr(fleet.DistributedStrategy(), "amp_configs", {"a": 1}), ValueError, "amp_configs has no a"),
@@ -227,3 +230,28 @@ def test_lines_become_samples(monkeypatch, capsys):
     ):  # fmt: skip
         with pytest.raises(ValueError, match=text):
             lines._gen_str(sample)
+
+
+def test_blocks_that_run_again_draw_the_same_numbers_from_streams():
+    tracker = meta_parallel.get_rng_state_tracker()
+    tracker.reset()
+    tracker.add("again", 3)
+    x = oar.ones([50], "float32")
+    x.stop_gradient = False
+
+    def block(x):
+        with tracker.rng_state("again"):
+            return nn.functional.dropout(x * x, 0.5)
+
+    before = tracker.get_states_tracker()
+    out = fleet.recompute.recompute(block, x)
+    after = tracker.get_states_tracker()
+    with tracker.rng_state("again"):
+        wanted = oar.rand([2]).tolist()
+    tracker.set_states_tracker(after)
+    out.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), 2 * out.numpy())
+    with tracker.rng_state("again"):
+        assert oar.rand([2]).tolist() == wanted  # the second run has moved nothing
+    tracker.set_states_tracker(before)
+    np.testing.assert_array_equal(block(x).numpy(), out.numpy())

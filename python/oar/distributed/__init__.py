@@ -1,6 +1,7 @@
 """Several processes that work on one model."""
 
-from oar.distributed import auto_parallel, collective, communication, fleet, parallel_helper, rpc
+from oar.distributed import (  # noqa: F401  paths of Paddle
+    auto_parallel, collective, communication, fleet, models, parallel_helper, rpc, utils)  # fmt: skip
 from oar.distributed.auto_parallel.api import dtensor_from_fn, reshard, shard_layer, shard_tensor, unshard_dtensor
 from oar.distributed.auto_parallel.dist_attr import DistAttr
 from oar.distributed.auto_parallel.optimizer import ShardingStage1, ShardingStage2, ShardingStage3, shard_optimizer
@@ -40,6 +41,7 @@ from oar.distributed.environment import (
     is_initialized,
 )
 from oar.distributed.fleet.base.topology import ParallelMode
+from oar.distributed.fleet.layers.mpu.mp_ops import split
 from oar.distributed.communication.group import (
     barrier, destroy_process_group, get_group, new_group, restart_process_group, shutdown_process_group, wait)
 from oar.distributed.launch.main import launch
@@ -114,6 +116,7 @@ __all__ = [
     "shard_tensor",
     "shutdown_process_group",
     "spawn",
+    "split",
     "stream",
     "unshard_dtensor",
     "wait",

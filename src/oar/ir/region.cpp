@@ -105,6 +105,14 @@ bool draws_random(const Program& program) {
                      [](const Instruction& i) { return draws_random(i); });
 }
 
+bool exchanges(const Instruction& instruction) {
+  bool found = instruction.op->has(Trait::Exchanges);
+  for_each_program(instruction.attributes.args(), [&](const Closure& c) {
+    for (const Instruction& inner : program_of(c).body.instructions) found |= exchanges(inner);
+  });
+  return found;
+}
+
 bool has_regions(const Instruction& instruction) {
   return takes_programs(instruction.op->schema());
 }

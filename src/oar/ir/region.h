@@ -72,6 +72,8 @@ inline const Program& program_of(const Closure& closure) { return region_of(clos
 // Does the call, or a call inside its regions, take random numbers?
 bool draws_random(const Instruction& instruction);
 bool draws_random(const Program& program);
+// Is the call, or a call inside its regions, one that all processes of a group make, in the same order?
+bool exchanges(const Instruction& instruction);
 bool has_regions(const Instruction& instruction);
 
 // Replaces every region by the result of `changed`; null keeps it.

@@ -25,7 +25,8 @@ Program with_updates_last(const Program& program) {
   for (const Instruction& instruction : program.body.instructions) {
     bool waits = is_update(*instruction.op);
     for_each_operand(instruction, [&](ValueId id) { waits |= late[static_cast<size_t>(id)]; });
-    if (waits && draws_random(instruction)) return program;  // random ops keep their order
+    // Random ops keep their order, and so do calls that processes make together: in another process others may wait.
+    if (waits && (draws_random(instruction) || exchanges(instruction))) return program;
     for (ValueId id : instruction.results) late[static_cast<size_t>(id)] = waits;
     (waits ? later : early).push_back(instruction);
   }

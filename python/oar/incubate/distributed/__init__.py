@@ -1,5 +1,5 @@
 """Incubating names for training of large models."""
 
-from oar.incubate.distributed import fleet
+from oar.incubate.distributed import fleet, models
 
-__all__ = ["fleet"]
+__all__ = ["fleet", "models"]

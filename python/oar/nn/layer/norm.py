@@ -328,7 +328,7 @@ class BatchNorm(_BatchNormBase):
 
 
 class SyncBatchNorm(_BatchNormBase):
-    """Batch normalisation over the batches of all processes; with one process, that of its batch.
+    """Batch normalisation over the batches of all processes, which may have different sizes; with one process, that of its batch.
 
     The arguments are those of ``BatchNorm1D``, for inputs of any rank.
 
@@ -367,7 +367,33 @@ class SyncBatchNorm(_BatchNormBase):
         raise ValueError(f"SyncBatchNorm expects channels second or last, as in 'NCHW', but got '{input}'.")
 
     def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x)
+        from oar.distributed.environment import get_world_size, is_initialized
+
+        if not self.training or self._use_global_stats or not is_initialized() or get_world_size() == 1:
+            return super().forward(x)
+        return self._normalised_together(x)
+
+    def _normalised_together(self, x: Tensor) -> Tensor:
+        """Normalises by the statistics of the batches of all processes. Their gradients go through the sums."""
+        channel = 1 if self._data_format == "NCHW" else x.ndim - 1
+        axes = [axis for axis in range(x.ndim) if axis != channel]
+        shape = [x.shape[channel] if axis == channel else 1 for axis in range(x.ndim)]
+        wide = x.astype("float32") if x.dtype in (oar.float16, oar.bfloat16) else x
+        own_count = oar.full([1], x.numel().item() // x.shape[channel], wide.dtype)
+        sums = _sum_over_processes(oar.concat([oar.sum(wide, axis=axes), own_count]))
+        count = sums[-1].detach()
+        mean = (sums[:-1] / count).reshape(shape)
+        centred = wide - mean
+        variance = (_sum_over_processes(oar.sum(centred * centred, axis=axes)) / count).reshape(shape)
+        with oar.no_grad():
+            for kept, new in ((self._mean, mean), (self._variance, variance)):
+                kept.copy_(kept * self._momentum + new.reshape(kept.shape).astype(kept.dtype) * (1 - self._momentum))
+        out = centred * oar.rsqrt(variance + self._epsilon)
+        if self.weight is not None:
+            out = out * self.weight.reshape(shape)
+        if self.bias is not None:
+            out = out + self.bias.reshape(shape)
+        return out.astype(x.dtype)
 
     @classmethod
     def convert_sync_batchnorm(cls, layer: Layer) -> Layer:
@@ -385,6 +411,12 @@ class SyncBatchNorm(_BatchNormBase):
         for key, child in layer.named_children():
             result.add_sublayer(key, cls.convert_sync_batchnorm(child))
         return result
+
+
+def _sum_over_processes(x: Tensor) -> Tensor:
+    from oar.distributed.environment import get_world_size
+
+    return oar._C.ops.all_reduce(x, "sum", 0, get_world_size())
 
 
 class GroupNorm(Layer):

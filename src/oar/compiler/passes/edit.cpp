@@ -51,15 +51,7 @@ std::vector<const Tensor*> constant_tensors(const Program& program) {
   return tensors;
 }
 
-// All processes must make the call: one of them may need its result even if this one does not.
-static bool exchanges(const Instruction& call) {
-  bool found = call.op->has(Trait::Exchanges);
-  for_each_program(call.attributes.args(), [&](const Closure& c) {
-    for (const Instruction& inner : program_of(c).body.instructions) found |= exchanges(inner);
-  });
-  return found;
-}
-
+// All processes must make a call that exchanges: one of them may need its result even if this one does not.
 bool is_pure(const Instruction& call) { return !draws_random(call) && !exchanges(call); }
 
 namespace {

@@ -102,7 +102,7 @@ class Block:
         self._function = function
         self._args = [_kept(value, offload is True or (offload is not False and i in offload)) for i, value in enumerate(args)]
         self._kwargs = {name: _kept(value, offload is True) for name, value in kwargs.items()}
-        self._random = _C.rng_state() if preserve_rng_state else None
+        self._random = (_C.rng_state(), _streams().get_states_tracker()) if preserve_rng_state else None
         self._autocast = _C.get_autocast()
         self._slots: list[weakref.ref[_Slot]] = []
 
@@ -128,10 +128,10 @@ class Block:
     def _run_again(self) -> None:
         args = [_mapped(value, _Kept, _Kept.again) for value in self._args]
         kwargs = {name: _mapped(value, _Kept, _Kept.again) for name, value in self._kwargs.items()}
-        random, autocast = _C.rng_state(), _C.set_autocast(*self._autocast)
+        random, autocast = (_C.rng_state(), _streams().get_states_tracker()), _C.set_autocast(*self._autocast)
         try:
             if self._random is not None:
-                _C.set_rng_state(*self._random)
+                _set_random(*self._random)
             with enable_grad(), saved_tensors_hooks(self._filling(), _never):
                 self._function(*args, **kwargs)
         except _Filled:
@@ -139,7 +139,7 @@ class Block:
         finally:
             _C.set_autocast(*autocast)
             if self._random is not None:
-                _C.set_rng_state(*random)
+                _set_random(*random)
 
     def _filling(self) -> Callable[[Tensor], None]:
         """A hook that puts what the second run saves into the slots that are still in use, in order."""
@@ -159,6 +159,18 @@ class Block:
                 raise _Filled
 
         return fill
+
+
+def _streams() -> Any:
+    """The streams of random numbers that have names: the function may draw from them, too."""
+    from oar.distributed.fleet.layers.mpu.random import get_rng_state_tracker
+
+    return get_rng_state_tracker()
+
+
+def _set_random(state: tuple[Any, ...], of_streams: dict[str, Any]) -> None:
+    _C.set_rng_state(*state)
+    _streams().states_.update(of_streams)
 
 
 def _never(slot: object) -> Tensor:
