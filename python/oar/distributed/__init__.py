@@ -1,11 +1,13 @@
 """Several processes that work on one model."""
 
-from oar.distributed import auto_parallel, collective, communication, fleet, parallel_helper
+from oar.distributed import auto_parallel, checkpoint, collective, communication, fleet, parallel_helper
 from oar.distributed.auto_parallel.api import dtensor_from_fn, reshard, shard_layer, shard_tensor, unshard_dtensor
 from oar.distributed.auto_parallel.dist_attr import DistAttr
 from oar.distributed.auto_parallel.optimizer import ShardingStage1, ShardingStage2, ShardingStage3, shard_optimizer
 from oar.distributed.auto_parallel.process_mesh import ProcessMesh, get_mesh, set_mesh
 from oar.distributed.auto_parallel.strategy import ProgramStrategy as Strategy
+from oar.distributed.checkpoint import (
+    ShardedStateDict, ShardedWeight, build_sharded_state_dict, load_merged_state_dict, load_state_dict, save_state_dict, shard_weight)
 from oar.distributed.communication import (
     P2POp,
     ReduceOp,
@@ -61,6 +63,8 @@ __all__ = [
     "ReduceType",
     "Replicate",
     "Shard",
+    "ShardedStateDict",
+    "ShardedWeight",
     "ShardingStage1",
     "ShardingStage2",
     "ShardingStage3",
@@ -75,6 +79,8 @@ __all__ = [
     "batch_isend_irecv",
     "broadcast",
     "broadcast_object_list",
+    "build_sharded_state_dict",
+    "checkpoint",
     "collective",
     "communication",
     "destroy_process_group",
@@ -95,6 +101,8 @@ __all__ = [
     "is_initialized",
     "isend",
     "launch",
+    "load_merged_state_dict",
+    "load_state_dict",
     "new_group",
     "parallel_helper",
     "recv",
@@ -103,6 +111,7 @@ __all__ = [
     "reduce_scatter",
     "reshard",
     "restart_process_group",
+    "save_state_dict",
     "scatter",
     "scatter_object_list",
     "send",
@@ -111,6 +120,7 @@ __all__ = [
     "shard_layer",
     "shard_optimizer",
     "shard_tensor",
+    "shard_weight",
     "shutdown_process_group",
     "spawn",
     "stream",
