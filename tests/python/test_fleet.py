@@ -82,6 +82,9 @@ MISTAKES = {
     "collective": (lambda: fleet.init(is_collective=1), ValueError, "is_collective must be a bool"),
     "workers": (
         lambda: fleet.init(fleet.UserDefinedRoleMaker(worker_endpoints=["a:1", "b:2"])), NotImplementedError, "2 workers"),
+    "processes": (
+        lambda: fleet.init(fleet.UserDefinedRoleMaker(is_collective=True, worker_endpoints=["a:1", "b:2"])), ValueError,
+        "2 workers, but the launcher of this process has started 1"),
     "setting": (lambda: setattr(fleet.DistributedStrategy(), "nothing", 1), TypeError, "no setting 'nothing'"),
     "type": (lambda: setattr(fleet.DistributedStrategy(), "amp", 1), TypeError, "amp must be of type bool, not int"),
     "key": (lambda: setattr(fleet.DistributedStrategy(), "amp_configs", {"a": 1}), ValueError, "amp_configs has no a"),

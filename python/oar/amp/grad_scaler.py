@@ -602,8 +602,11 @@ class GradScaler(AmpScaler):
 
 
 def _plain(optimizer: Any) -> Any:
-    """The optimizer inside wrappers, such as that of ``static.amp.decorate``."""
+    """The optimizer inside wrappers, such as that of ``static.amp.decorate``. One of several processes, which takes steps of its own
+    around those of the inner one, stays."""
     while not isinstance(optimizer, oar.optimizer.Optimizer):
+        if "_inner_opt" in vars(optimizer):
+            return optimizer
         inner = getattr(optimizer, "_optimizer", None) or getattr(optimizer, "inner_opt", None)
         if inner is None:
             raise TypeError(f"[GradScaler] optimizer should be an Optimizer, but received {type(optimizer).__name__}. Pass one of "

@@ -42,6 +42,7 @@ from oar.distributed.environment import (
     is_initialized,
 )
 from oar.distributed.fleet.base.topology import ParallelMode
+from oar.distributed.fleet.layers.mpu.mp_ops import split
 from oar.distributed.communication.group import (
     barrier, destroy_process_group, get_group, new_group, restart_process_group, shutdown_process_group, wait)
 from oar.distributed.launch.main import launch
@@ -123,6 +124,7 @@ __all__ = [
     "shard_weight",
     "shutdown_process_group",
     "spawn",
+    "split",
     "stream",
     "unshard_dtensor",
     "wait",

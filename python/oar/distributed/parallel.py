@@ -10,7 +10,7 @@ from oar._C import Tensor
 from oar.distributed import parallel_helper
 from oar.distributed._reducer import Reducer
 from oar.distributed.communication import stream
-from oar.distributed.communication.group import Group, _get_global_group
+from oar.distributed.communication.group import Group, _get_global_group, get_group
 from oar.distributed.environment import get_world_size, job
 from oar.nn.layer.layers import Layer
 
@@ -21,7 +21,7 @@ def sync_params_buffers(
     model: Layer, comm_group: Group | None = None, src_rank: int = 0, is_model_parallel: bool = False,
     fuse_params: bool = True,
 ) -> None:  # fmt: skip
-    """Gives the copies of a network the parameters and buffers of one process.
+    """Gives the copies of a network the parameters and buffers of one process, but for those with ``no_sync``.
 
     Args:
         model: the network.
@@ -35,7 +35,11 @@ def sync_params_buffers(
         >>> from oar.distributed.parallel import sync_params_buffers
         >>> sync_params_buffers(oar.nn.Linear(2, 1))
     """
-    tensors = [t for t in (*model.parameters(), *model.buffers()) if t is not None and t.numel().item()]
+    among = get_group(0) if comm_group is None else comm_group
+    if among is None or among.nranks == 1:
+        return
+    tensors = [t for t in (*model.parameters(), *model.buffers())
+               if t is not None and t.numel().item() and not getattr(t, "no_sync", False)]
     if is_model_parallel:
         tensors = [t for t in tensors if not getattr(t, "is_distributed", False)]
     tasks = [stream.broadcast(tensor, src_rank, comm_group, sync_op=False) for tensor in tensors]
@@ -46,7 +50,8 @@ def sync_params_buffers(
 
 class DataParallel(Layer):
     """Wraps a layer that is trained on a different part of each batch in each process. The processes begin with the weights of
-    the first one. During a backward pass their gradients are averaged, and sent while the pass still computes others.
+    the first one. During a backward pass their gradients are averaged, and sent while the pass still computes others. A parameter
+    with the attribute ``no_sync``, such as those of experts, stays a process's own.
 
     Args:
         layers: the layer.
@@ -82,7 +87,7 @@ class DataParallel(Layer):
         if among.rank < 0:
             return
         sync_params_buffers(layers, among, among.ranks[0])
-        trained = [p for p in layers.parameters() if not p.stop_gradient]
+        trained = [p for p in layers.parameters() if not p.stop_gradient and not getattr(p, "no_sync", False)]
         self._reducer = Reducer(trained, among, last_comm_buffer_size * (1 << 20), comm_buffer_size * (1 << 20),
                                 find_unused_parameters)
 

@@ -165,11 +165,15 @@ class ClipGradByGlobalNorm(ClipGradBase):
     def __str__(self) -> str:
         return f"Gradient Clip By GlobalNorm, global_norm={self.clip_norm:f}"
 
+    def _squared_norm(self, params_grads: Sequence[Pair]) -> Tensor | None:
+        """The sum of the squares of the gradients that are clipped; None if there are none."""
+        return squared_norms([grad for _, grad in params_grads]) if params_grads else None
+
     def _clip(self, params_grads: list[Pair]) -> list[Pair]:
-        wanted = [pair[1] for pair in params_grads if _wanted(pair)]
-        if not wanted:
+        total = self._squared_norm([pair for pair in params_grads if _wanted(pair)])
+        if total is None:
             return params_grads
-        norm = oar.sqrt(squared_norms(wanted))
+        norm = oar.sqrt(total)
         if self.auto_skip_clip and float(norm) <= self.clip_norm:
             return params_grads
         scale: Tensor = self.clip_norm / oar.clip(norm, min=self.clip_norm)

@@ -111,6 +111,23 @@ void run_collective(KernelCall& call, const Layout& layout) {
   group->start(std::move(request))->wait();
 }
 
+// Copies the part of this process, and no other.
+void own_part(KernelCall& call) {
+  const int64_t ranks = call.arg(2).integer;
+  const std::shared_ptr<ProcessGroup> group = group_of(call.arg(1).integer, ranks);
+  oar_tensor part = call.in(0);
+  const size_t bytes = bytes_of(call.out());
+  if (bytes == 0) return;
+  const int64_t skipped = group ? group->rank() * part.strides[0] : 0;
+  part.data = static_cast<std::byte*>(part.data) + skipped * static_cast<int64_t>(size_of(call.dtype()));
+  part.ndim -= 1;
+  part.shape += 1;
+  part.strides += 1;
+  part.numel /= ranks;
+  const Packed packed(part);
+  std::memcpy(call.out().data, packed.memory().data, bytes);
+}
+
 template <Collective kWhat, int kGroup, int kRanks, int kOp, int kRoot>
 void collective(KernelCall& call) {
   run_collective(call, {kWhat, kGroup, kRanks, kOp, kRoot});
@@ -127,6 +144,7 @@ void install_collectives() {
   add("broadcast_from", kernel_entry<collective<Collective::Broadcast, 2, 3, -1, 1>>);
   add("reduce_to", kernel_entry<collective<Collective::Reduce, 3, 4, 2, 1>>);
   add("all_gather", kernel_entry<collective<Collective::AllGather, 1, 2, -1, -1>>);
+  add("own_part", kernel_entry<own_part>);
   add("reduce_scatter", kernel_entry<collective<Collective::ReduceScatter, 2, 3, 1, -1>>);
   add("all_to_all", kernel_entry<collective<Collective::AllToAll, 1, 2, -1, -1>>);
   add("all_to_all_rows", kernel_entry<collective<Collective::AllToAll, 3, -1, -1, -1>>);

@@ -1,4 +1,4 @@
-"""Training in several processes. Today there is one: what has a meaning for a single process is here."""
+"""Training in several processes: a grid of them, networks that they divide, and optimisers that join their gradients."""
 
 from oar.distributed import auto_parallel as auto
 from oar.distributed.fleet import base, recompute, utils

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
-import os
+import math
 from typing import Any
 
-from oar.distributed.environment import get_world_size, init_parallel_env
+from oar.distributed import _launched
+from oar.distributed.environment import get_world_size, init_parallel_env, is_initialized
 from oar.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from oar.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, RoleMakerBase
 from oar.distributed.fleet.base.topology import CommunicateTopology, HybridCommunicateGroup
@@ -20,8 +21,35 @@ _AXES = {"dp": "data", "pp": "pipe", "sharding": "sharding", "sep": "sep", "mp":
 _REWRITES = ("amp", "recompute", "gradient_merge", "lars", "lamb", "dgc", "localsgd", "adaptive_localsgd", "asp", "qat")
 
 
+def _sizes_of_grid(settings: dict[str, Any], processes: int) -> dict[str, int]:
+    """The size of each axis, in the order of the axes. A degree of -1 takes what the others leave."""
+    order = list(settings["order"])
+    unknown = [short for short in order if short not in _AXES]
+    if unknown or len(set(order)) != len(order):
+        raise ValueError(f"[fleet.init] order of hybrid_configs is {order}. hint: name each of {', '.join(_AXES)} once.")
+    degrees = {short: settings[f"{short}_degree"] for short in _AXES}
+    for short, degree in degrees.items():
+        if isinstance(degree, bool) or not isinstance(degree, int) or degree < -1:
+            raise ValueError(f"[fleet.init] {short}_degree of hybrid_configs is {degree!r}. hint: pass a number of processes, or -1 for "
+                             "what the others leave.")
+        if short not in order and degree not in (-1, 0, 1):
+            raise ValueError(f"[fleet.init] {short}_degree of hybrid_configs is {degree}, but order, {order}, does not have {short}.")
+    known = math.prod(max(degree, 1) for degree in degrees.values())
+    left_open = [short for short in order if degrees[short] == -1]
+    sizes = {short: max(degrees[short], 1) for short in order}
+    if left_open and processes % known == 0:
+        sizes[left_open[0]] = processes // known
+    if math.prod(sizes.values()) != processes:
+        asked = ", ".join(f"{short}_degree={degrees[short]}" for short in order)
+        wanted = f"a multiple of {known}" if left_open else str(known)
+        raise ValueError(f"[fleet.init] hybrid_configs has {asked}, which needs {wanted} processes, but there "
+                         f"{'is 1' if processes == 1 else f'are {processes}'}. hint: the product of the degrees must be the number of "
+                         "processes; dp_degree=-1 takes what the others leave.")
+    return sizes
+
+
 class Fleet:
-    """The processes that train together. Today there is one.
+    """The processes that train together.
 
     Examples:
         >>> import oar
@@ -75,31 +103,38 @@ class Fleet:
         self._user_defined_strategy = copy.deepcopy(strategy) if strategy is not None else DistributedStrategy()
         self._role_maker, self._is_collective = role_maker, role_maker._is_collective
         role_maker._generate_role()
-        self._check_alone()
+        self._check_roles()
         self._util._set_role_maker(role_maker)
-        init_parallel_env()
-        if self._hcg is None:
-            self._init_hybrid_parallel_env()
+        if not is_initialized():
+            self._topology = None  # groups of an earlier connection are gone
+            init_parallel_env()
+        self._init_hybrid_parallel_env()
         return self
 
-    def _check_alone(self) -> None:
-        role = self._roles()
-        if role._worker_num() > 1 or role._server_num() > 0:
+    def _check_roles(self) -> None:
+        role, processes = self._roles(), get_world_size()
+        if role._server_num() > 0 or (not self._is_collective and role._worker_num() > 1):
             raise NotImplementedError(
-                f"[fleet.init] there are {role._worker_num()} workers and {role._server_num()} servers, and Oar does not connect "
-                "processes yet. hint: start one process, without a launcher.")
+                f"[fleet.init] there are {role._worker_num()} workers and {role._server_num()} servers, and Oar has no servers of "
+                "parameters yet. hint: pass is_collective=True and start workers only.")
+        if self._is_collective and role._worker_num() != processes:
+            raise ValueError(f"[fleet.init] the role maker names {role._worker_num()} workers, but the launcher of this process has started "
+                             f"{processes}. hint: start as many with python -m oar.distributed.launch --nproc_per_node N.")
 
     def _init_hybrid_parallel_env(self) -> None:
-        settings = self._user_defined_strategy.hybrid_configs
-        order = settings["order"]
-        degrees = [settings[f"{short}_degree"] for short in order]
-        known = 1
-        for degree in degrees:
-            known *= degree if degree > 0 else 1
-        open_degree = max(get_world_size() // known, 1)
-        sizes = [open_degree if degree < 0 else degree for degree in degrees]
-        self._topology = CommunicateTopology([_AXES[short] for short in order], sizes)
+        """Makes the grid and its groups; the earlier ones stay if the strategy asks for the same."""
+        sizes = _sizes_of_grid(self._user_defined_strategy.hybrid_configs, get_world_size())
+        names = [_AXES[short] for short in sizes]
+        grid = self._topology
+        if grid is not None and (grid.get_hybrid_group_names(), grid._dims) == (names, list(sizes.values())):
+            return
+        self._topology = CommunicateTopology(names, list(sizes.values()))
         self._hcg = HybridCommunicateGroup(self._topology)
+        if self._hcg.get_model_parallel_world_size() > 1:
+            from oar.distributed.fleet.layers.mpu.random import model_parallel_random_seed
+
+            seed = self._user_defined_strategy.tensor_parallel_configs["tensor_init_seed"]
+            model_parallel_random_seed(None if seed == -1 else seed)
 
     def _roles(self) -> RoleMakerBase:
         if self._role_maker is None:
@@ -177,7 +212,7 @@ class Fleet:
             >>> fleet.local_rank()
             0
         """
-        return int(os.environ.get("PADDLE_RANK_IN_NODE", "0"))
+        return _launched.place().local_rank
 
     def local_device_ids(self) -> list[int]:
         """The numbers of the devices of this process.

@@ -161,21 +161,45 @@ const OpDef reduce_to_op = {
 };
 
 const OpDef all_gather_op = {
-    .schema = "all_gather(Tensor x, int group = 0, int ranks = 1) -> Tensor",
-    .brief = "The tensors x of all processes of a group, along a new first axis.",
+    .schema = "all_gather(Tensor x, int group = 0, int ranks = 1, bool shared = False) -> Tensor",
+    .brief =
+        "The tensors x of all processes of a group, along a new first axis. The losses of the processes are added up, so the "
+        "gradient is the sum of their gradients; with `shared` they all compute one loss, and it is the part of their own.",
     .infer = [](const args::all_gather& a) -> Metas { return with_ranks(a.x, a.ranks); },
     .cost = [](const CostCall& c) { return cost_of(c.results[0], 1); },
     .vjp = [](const vjp::all_gather& v) -> Grads {
-      return reduce_scatter(v.grad, "sum", v.group, v.ranks);
+      return v.shared ? own_part(v.grad, v.group, v.ranks)
+                      : reduce_scatter(v.grad, "sum", v.group, v.ranks);
     },
     .batch = [](const BatchCall& c) -> Made {
       const args::all_gather a(c.args);
-      return batch_behind(all_gather(a.x, a.group, a.ranks));
+      return batch_behind(all_gather(a.x, a.group, a.ranks, a.shared));
     },
     .shard = kWhole,
     .traits = Trait::Linear | Trait::Exchanges,
     .numpy = "x[None].copy()",
-    .samples = same_shape_samples,
+    .samples = [] { return same_shape_samples().add(t({2}), 0, 1, true); },
+};
+
+// Nothing is sent, but what the kernel returns depends on the process: it is one program for all of them.
+const OpDef own_part_op = {
+    .schema = "own_part(Tensor x, int group = 0, int ranks = 1) -> Tensor",
+    .brief =
+        "The part of x of this process; x, which all processes of a group have, has one for each along its first axis. They all "
+        "compute one loss: the gradient joins the parts again.",
+    .infer = [](const args::own_part& a) -> Metas { return without_ranks(a.x, a.ranks); },
+    .cost = [](const CostCall& c) { return cost_of(c.results[0], 0); },
+    .vjp = [](const vjp::own_part& v) -> Grads {
+      return all_gather(v.grad, v.group, v.ranks, true);
+    },
+    .batch = [](const BatchCall& c) -> Made {
+      const args::own_part a(c.args);
+      return own_part(batch_behind(a.x), a.group, a.ranks);
+    },
+    .shard = kWhole,
+    .traits = Trait::Linear | Trait::Exchanges,
+    .numpy = "x[0].copy()",
+    .samples = part_samples,
 };
 
 const OpDef reduce_scatter_op = {
@@ -306,7 +330,7 @@ const OpDef scatter_from_op = {
 }  // namespace
 
 OAR_FAMILY(collective, &all_reduce_op, &join_gradients_op, &broadcast_from_op, &reduce_to_op,
-           &all_gather_op, &reduce_scatter_op, &all_to_all_op, &all_to_all_rows_op, &gather_to_op,
+           &all_gather_op, &own_part_op, &reduce_scatter_op, &all_to_all_op, &all_to_all_rows_op, &gather_to_op,
            &scatter_from_op)
 
 }  // namespace oar

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from oar.distributed import _launched
+
 __all__ = ["PaddleCloudRoleMaker", "Role", "RoleMakerBase", "UserDefinedRoleMaker"]
 
 
@@ -164,13 +166,15 @@ class PaddleCloudRoleMaker(RoleMakerBase):
         self._role_is_generated = True
 
     def _read_workers(self) -> None:
-        self._role, self._current_id = Role.WORKER, int(os.environ.get("PADDLE_TRAINER_ID", "0"))
+        place = _launched.place()
+        self._role, self._current_id = Role.WORKER, place.rank
         self._worker_endpoints = _listed("PADDLE_TRAINER_ENDPOINTS")
         self._cur_endpoint = os.environ.get("PADDLE_CURRENT_ENDPOINT", "")
-        if not self._worker_endpoints:
+        if not self._worker_endpoints and place.size == 1:
             self._worker_endpoints = ["127.0.0.1:6170"]
             self._cur_endpoint, self._non_distributed = self._worker_endpoints[0], True
-        self._trainers_num, self._nodes_num = len(self._worker_endpoints), _hosts(self._worker_endpoints)
+        self._trainers_num = place.size if place.size > 1 else len(self._worker_endpoints)
+        self._nodes_num = max(_hosts(self._worker_endpoints), 1)
 
     def _read_workers_and_servers(self) -> None:
         if "PADDLE_PSERVERS_IP_PORT_LIST" not in os.environ:

@@ -13,6 +13,7 @@ from oar.distributed.communication.group import Group, new_group
 __all__ = ["CommunicateTopology", "HybridCommunicateGroup", "ParallelMode"]
 
 
+_AXES = ("data", "pipe", "sharding", "sep", "model")
 _HYBRID_PARALLEL_GROUP: HybridCommunicateGroup | None = None  # what fleet.init made, by the name that Paddle's scripts use
 
 
@@ -113,10 +114,11 @@ class CommunicateTopology:
 
 
 class HybridCommunicateGroup:
-    """The groups that this process belongs to, one for each axis of the grid.
+    """The groups that this process belongs to, one for each axis of the grid and some for several axes. All processes make it
+    together. Axes of size 1 cost nothing, and axes that need the same group share it.
 
     Args:
-        topology: the grid.
+        topology: the grid. Axes that it does not have count as axes of size 1.
 
     Examples:
         >>> from oar.distributed import fleet
@@ -132,24 +134,55 @@ class HybridCommunicateGroup:
         if topology.world_size() != self.nranks:
             sizes = dict(zip(topology.get_hybrid_group_names(), topology._dims))
             raise ValueError(f"[HybridCommunicateGroup] the grid {sizes} needs {topology.world_size()} processes, but there "
-                             f"is {self.nranks}. hint: set all degrees of hybrid_configs to 1.")
-        self._groups = {name: self._group_along(name) for name in topology.get_hybrid_group_names()}
-        self._check_group = new_group(list(range(self.nranks)))
+                             f"{_are(self.nranks)}. hint: start as many processes as the product of the degrees.")
+        names = topology.get_hybrid_group_names()
+        self._made: dict[frozenset[str], Group] = {}
+        self._groups = {name: self._group_along({name}) for name in (*names, *(set(_AXES) - set(names)))}
+        self._check_group = self._group_along(set(names) - {"data"})
+        self._sharding_check_group = self._group_along(set(names) - {"sharding"})
+        self._dp_sep_group = self._group_along({"data", "sep"})
+        self._pp_mp_group = self._group_along({"pipe", "model"})
         self.stage_id = self._place("pipe")
         self.is_first_stage = self.stage_id == 0
         self.is_last_stage = self.stage_id == self._size("pipe") - 1
+        self._p2p_groups = self._make_p2p_groups() if self._size("pipe") > 1 else None
         global _HYBRID_PARALLEL_GROUP
         _HYBRID_PARALLEL_GROUP = self
 
-    def _group_along(self, name: str) -> Group:
-        (line,) = (line for line in self._topo.get_comm_list(name) if self.global_rank in line)
-        return new_group(line)
+    def _group_along(self, names: set[str]) -> Group:
+        """The group of this process along axes. Sets of axes that differ by axes of size 1 have one group."""
+        long = frozenset(name for name in names if self._size(name) > 1)
+        if long not in self._made:
+            planes = self._topo.get_fused_ranks([name for name in self._topo.get_hybrid_group_names() if name in long])
+            self._made[long] = self._mine(planes)
+        return self._made[long]
+
+    def _mine(self, planes: list[list[int]]) -> Group:
+        """Makes all groups, as every process must, and returns that of this process."""
+        (mine,) = [group for group in map(new_group, planes) if self.global_rank in group.ranks]
+        return mine
+
+    def _make_p2p_groups(self) -> tuple[Group, Group, Group, Group]:
+        """For each stage two pairs with the next one, so that messages of the two directions cannot be mixed up; the last stage is
+        followed by the first."""
+        stages = self._size("pipe")
+        own: dict[tuple[str, int], Group] = {}
+        for line in self._topo.get_comm_list("pipe"):
+            for direction in ("forward", "backward"):
+                for stage in range(stages):
+                    group = new_group([line[stage], line[(stage + 1) % stages]])
+                    if self.global_rank in line:
+                        own[direction, stage] = group
+        before = (self.stage_id - 1) % stages
+        self.next_rank = self.get_rank_from_stage((self.stage_id + 1) % stages)
+        self.prev_rank = self.get_rank_from_stage(before)
+        return own["forward", self.stage_id], own["backward", before], own["backward", self.stage_id], own["forward", before]
 
     def _place(self, name: str) -> int:
-        return getattr(self._topo.get_coord(self.global_rank), name)
+        return getattr(self._topo.get_coord(self.global_rank), name, 0)
 
     def _size(self, name: str) -> int:
-        return self._topo.get_dim(name)
+        return self._topo.get_dim(name) if name in self._topo.get_hybrid_group_names() else 1
 
     def get_parallel_mode(self) -> int | None:
         """How the work is divided: one of ``ParallelMode``; None with one process."""
@@ -249,15 +282,42 @@ class HybridCommunicateGroup:
         return self._groups["sharding"].ranks[0]
 
     def get_check_parallel_group(self, sharding: bool = False) -> Group:
-        """The processes that look for NaN together."""
-        return self._check_group
+        """The processes that look for NaN together: those with the same place along the axis of data, or of states if ``sharding``."""
+        return self._sharding_check_group if sharding else self._check_group
 
     def get_rank_from_stage(self, stage_id: int, **kwargs: int) -> int:
         """The process at the place of this one in another stage of the pipeline."""
         return self._topo.get_rank_from_stage(self.global_rank, pipe=stage_id, **kwargs)
 
-    def create_fuse_group(self, fused_strategy_list: list[str]) -> tuple[list[list[int]], list[Group]]:
-        """Groups along several axes: the members, and the groups."""
-        planes = self._topo.get_fused_ranks(fused_strategy_list)
-        mine = [plane for plane in planes if self.global_rank in plane]
-        return mine, [new_group(plane) for plane in mine]
+    def get_p2p_groups(self) -> tuple[Group, Group, Group, Group]:
+        """The pairs of neighbours in the pipeline: to send to the next stage, to send to the one before, to receive from the next,
+        and to receive from the one before."""
+        if self._p2p_groups is None:
+            raise RuntimeError("[get_p2p_groups] the pipeline has one stage, which has no neighbours. hint: set pp_degree to 2 or more.")
+        return self._p2p_groups
+
+    def get_dp_sep_parallel_group(self) -> Group:
+        """The processes along the axes of data and of sequences: they have the same parameters."""
+        return self._dp_sep_group
+
+    def get_pp_mp_parallel_group(self) -> Group:
+        """The processes along the pipeline and the axis of tensors: together they have the network once."""
+        return self._pp_mp_group
+
+    def create_fuse_group(self, fused_strategy_list: list[str]) -> Any:
+        """Makes groups along several axes; all processes call it.
+
+        Args:
+            fused_strategy_list: the names of the axes.
+
+        Returns:
+            the numbers of the processes and the group. With more than one axis each is in a list, as in Paddle.
+        """
+        if not fused_strategy_list:
+            raise ValueError("[create_fuse_group] fused_strategy_list is empty. hint: name axes, such as ['data', 'sep'].")
+        group = self._mine(self._topo.get_fused_ranks(list(fused_strategy_list)))
+        return ([group.ranks], [group]) if len(fused_strategy_list) > 1 else (group.ranks, group)
+
+
+def _are(count: int) -> str:
+    return "is 1" if count == 1 else f"are {count}"

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import oar
 from oar._lazy import np
+from oar.distributed import communication
+from oar.distributed.communication import ReduceOp
+from oar.distributed.environment import get_world_size
 from oar.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, RoleMakerBase
 
 __all__ = ["UtilBase"]
@@ -32,9 +36,6 @@ class UtilBase:
     def _check(self, function: str, comm_world: str) -> None:
         if comm_world not in ("worker", "server", "all"):
             raise ValueError(f"[{function}] comm_world must be 'worker', 'server' or 'all', not {comm_world!r}.")
-        if self.role_maker._worker_num() > 1:
-            raise NotImplementedError(f"[{function}] there are {self.role_maker._worker_num()} workers, and Oar does not "
-                                      "connect processes yet. hint: start one, without a launcher.")
 
     def all_reduce(self, input: Any, mode: str = "sum", comm_world: str = "worker") -> Any:
         """Combines numbers of all processes.
@@ -50,7 +51,12 @@ class UtilBase:
         self._check("all_reduce", comm_world)
         if mode not in ("sum", "min", "max"):
             raise ValueError(f"[all_reduce] mode must be 'sum', 'min' or 'max', not {mode!r}.")
-        return np.array(input)
+        numbers = np.array(input)
+        if get_world_size() == 1:
+            return numbers
+        tensor = oar.to_tensor(numbers)
+        communication.all_reduce(tensor, {"sum": ReduceOp.SUM, "min": ReduceOp.MIN, "max": ReduceOp.MAX}[mode])
+        return tensor.numpy().reshape(numbers.shape)
 
     def barrier(self, comm_world: str = "worker") -> None:
         """Waits until all processes have come this far.
@@ -59,19 +65,22 @@ class UtilBase:
             comm_world: which processes: ``'worker'``, ``'server'`` or ``'all'``.
         """
         self._check("barrier", comm_world)
+        communication.group.barrier()
 
     def all_gather(self, input: Any, comm_world: str = "worker") -> list[Any]:
         """Collects numbers of all processes.
 
         Args:
-            input: the number of this process.
+            input: the number of this process, or any object: it is pickled.
             comm_world: which processes: ``'worker'``, ``'server'`` or ``'all'``.
 
         Returns:
             a list with one number for each process.
         """
         self._check("all_gather", comm_world)
-        return [input]
+        collected: list[Any] = []
+        communication.all_gather_object(collected, input)
+        return collected
 
     def get_file_shard(self, files: list[str]) -> list[str]:
         """The files that this worker reads: neighbours, as many for each worker as possible.

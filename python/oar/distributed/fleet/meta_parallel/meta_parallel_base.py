@@ -1,17 +1,16 @@
-"""Networks that processes divide. With one process each is the network that it wraps."""
+"""A network that processes divide."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from oar.distributed.communication.group import check_alone
 from oar.nn.layer.layers import Layer
 
-__all__ = ["MetaParallelBase", "PipelineParallel", "SegmentParallel", "ShardingParallel", "TensorParallel"]
+__all__ = ["MetaParallelBase"]
 
 
 class MetaParallelBase(Layer):
-    """A network that processes divide. With one process it is the network that it wraps.
+    """A network that processes divide. It has the states of the network that it wraps, under their names.
 
     Args:
         layers: the network.
@@ -23,63 +22,35 @@ class MetaParallelBase(Layer):
         >>> from oar.distributed import fleet
         >>> groups = fleet.init(is_collective=True).get_hybrid_communicate_group()
         >>> net = fleet.meta_parallel.TensorParallel(oar.nn.Linear(2, 1), groups, strategy=fleet.DistributedStrategy())
-        >>> net(oar.ones([3, 2])).shape
-        [3, 1]
+        >>> net(oar.ones([3, 2])).shape, list(net.state_dict())
+        ([3, 1], ['weight', 'bias'])
     """
 
     def __init__(self, layers: Layer, hcg: Any, strategy: Any) -> None:
         super().__init__(layers.full_name() + "_meta_parallel_base")
-        check_alone(type(self).__name__)
         self._layers, self._hcg, self._strategy = layers, hcg, strategy
+        self._prepare_for_model()
+
+    def _prepare_for_model(self) -> None:
+        """Gives the processes the weights that they share."""
+
+    def _pre_forward(self, *inputs: Any, **kwargs: Any) -> None:
+        """Prepares the inputs."""
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        self._pre_forward(*inputs, **kwargs)
         return self._layers(*inputs, **kwargs)
 
+    def state_dict(
+        self, destination: Any = None, include_sublayers: bool = True, structured_name_prefix: str = "", use_hook: bool = True,
+        keep_vars: bool = True,
+    ) -> Any:
+        """The states of the wrapped network, under its own names."""
+        return self._layers.state_dict(destination, include_sublayers, structured_name_prefix, use_hook, keep_vars)
 
-class TensorParallel(MetaParallelBase):
-    """A network with layers that are cut into pieces: see ``MetaParallelBase``.
+    def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> Any:
+        """Sets the states of the wrapped network."""
+        return self._layers.set_state_dict(state_dict, use_structured_name)
 
-    Examples:
-        >>> from oar.distributed.fleet import meta_parallel
-        >>> issubclass(meta_parallel.TensorParallel, meta_parallel.MetaParallelBase)
-        True
-    """
-
-
-class ShardingParallel(MetaParallelBase):
-    """A network whose states are cut into pieces: see ``MetaParallelBase``.
-
-    Examples:
-        >>> from oar.distributed.fleet import meta_parallel
-        >>> issubclass(meta_parallel.ShardingParallel, meta_parallel.MetaParallelBase)
-        True
-    """
-
-
-class SegmentParallel(MetaParallelBase):
-    """A network whose sequences are cut into pieces: see ``MetaParallelBase``.
-
-    Examples:
-        >>> from oar.distributed.fleet import meta_parallel
-        >>> issubclass(meta_parallel.SegmentParallel, meta_parallel.MetaParallelBase)
-        True
-    """
-
-
-class PipelineParallel(MetaParallelBase):
-    """A network whose layers stand in different processes. It needs several, so making one is an error today.
-
-    Args:
-        layers: the network, a ``PipelineLayer``.
-        hcg: the groups of processes.
-        strategy: the ``DistributedStrategy``.
-
-    Examples:
-        >>> from oar.distributed.fleet import meta_parallel
-        >>> issubclass(meta_parallel.PipelineParallel, meta_parallel.MetaParallelBase)
-        True
-    """
-
-    def __init__(self, layers: Layer, hcg: Any, strategy: Any) -> None:
-        raise NotImplementedError("[PipelineParallel] a pipeline needs several processes, and Oar does not connect processes yet. "
-                                  "hint: call the PipelineLayer itself.")
+    set_dict = set_state_dict
+    load_dict = set_state_dict

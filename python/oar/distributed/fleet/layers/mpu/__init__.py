@@ -6,6 +6,7 @@ from oar.distributed.fleet.layers.mpu.mp_layers import (
     RowParallelLinear,
     VocabParallelEmbedding,
 )
+from oar.distributed.fleet.layers.mpu.mp_ops import split
 from oar.distributed.fleet.layers.mpu.random import RNGStatesTracker, get_rng_state_tracker, model_parallel_random_seed
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     "VocabParallelEmbedding",
     "get_rng_state_tracker",
     "model_parallel_random_seed",
+    "split",
 ]

@@ -9,8 +9,11 @@ from typing import Any
 from oar._lazy import np
 
 import oar
+from oar._C import Tensor
+from oar.distributed.communication import broadcast
+from oar.nn import functional as F
 
-__all__ = ["RNGStatesTracker", "get_rng_state_tracker", "model_parallel_random_seed"]
+__all__ = ["RNGStatesTracker", "dropout", "get_rng_state_tracker", "model_parallel_random_seed"]
 
 MODEL_PARALLEL_RNG = "model_parallel_rng"
 
@@ -105,10 +108,11 @@ def get_rng_state_tracker() -> RNGStatesTracker:
 
 
 def model_parallel_random_seed(seed: int | None = None) -> None:
-    """Seeds the random numbers of this process, and a stream of its own.
+    """Seeds the random numbers of this process, the same in all processes, and those of the stream ``model_parallel_rng``, which
+    differ along the axis of tensors and along the pipeline.
 
     Args:
-        seed: the seed; drawn with NumPy if None.
+        seed: the seed. If it is None, all processes call this: the first one draws a seed with NumPy.
 
     Examples:
         >>> from oar.distributed import fleet
@@ -119,7 +123,46 @@ def model_parallel_random_seed(seed: int | None = None) -> None:
 
     groups = fleet.get_hybrid_communicate_group()
     place = groups.get_model_parallel_rank() * groups.get_pipe_parallel_world_size() + groups.get_stage_id()
-    whole = seed if seed else int(np.random.randint(0, 10000))
+    whole = seed if seed else _drawn_together()
     _tracker.reset()
     _tracker.add(MODEL_PARALLEL_RNG, whole + 1 + place)
     oar.seed(whole)
+
+
+def _drawn_together() -> int:
+    drawn = oar.to_tensor([int(np.random.randint(0, 10000))])
+    broadcast(drawn, 0)
+    return int(drawn.item())
+
+
+def dropout(
+    x: Tensor, p: Any = 0.5, axis: Any = None, rng_name: str | None = None, training: bool = True, mode: str = "upscale_in_train",
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """``nn.functional.dropout`` with the random numbers of a stream.
+
+    Args:
+        x: the input.
+        p: the probability of a zero.
+        axis: the axes along which elements are dropped one by one.
+        rng_name: the name of the stream; None draws as ``nn.functional.dropout`` does.
+        training: whether anything is dropped.
+        mode: ``'upscale_in_train'`` or ``'downscale_in_infer'``.
+        name: accepted for compatibility.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> from oar.distributed.fleet.layers.mpu import random
+        >>> tracker = random.get_rng_state_tracker()
+        >>> tracker.reset()
+        >>> tracker.add("layers", 7)
+        >>> random.dropout(oar.ones([4]), 0.5, rng_name="layers").shape
+        [4]
+    """
+    if rng_name is None:
+        return F.dropout(x, p, axis, training, mode, name)
+    with _tracker.rng_state(rng_name):
+        return F.dropout(x, p, axis, training, mode, name)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from oar.distributed.communication.group import check_alone
-
 __all__ = ["WrappedOptimizer"]
 
 
 class WrappedOptimizer:
-    """An optimiser of several processes around one of a single process. With one process it adds nothing."""
+    """An optimiser of several processes around one of a single process."""
 
     def __init__(self, optimizer: Any) -> None:
-        check_alone(type(self).__name__)
         self._inner_opt = optimizer
 
     def step(self) -> None:
