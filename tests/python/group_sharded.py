@@ -250,10 +250,10 @@ def files(folder: str) -> None:
                 np.testing.assert_allclose(states[name].numpy(), value.numpy(), rtol=1e-4, atol=1e-6, err_msg=name)
         dist.save_state_dict({"model": net.sharded_state_dict(), "optimizer": optimizer.sharded_state_dict()}, os.path.join(folder, f"{level}_pieces"))
 
-        def goes_on(again: nn.Layer, state: Any, level: str = level) -> None:
+        def goes_on(again: nn.Layer, state: Any, what: str) -> None:
             state._learning_rate.set_state_dict(states["LR_Scheduler"])
             rest = trained_from(again, state, rank, size, 3, 6)
-            np.testing.assert_allclose(rest, wanted[3:], rtol=1e-5, err_msg=level)
+            np.testing.assert_allclose(rest, wanted[3:], rtol=1e-5, err_msg=what)
 
         again = network("float32")
         for p in again.parameters():
@@ -261,13 +261,13 @@ def files(folder: str) -> None:
         again, state, _ = group_sharded_parallel(again, adam(again), level)
         again.set_state_dict(loaded)
         state.set_state_dict(states)
-        goes_on(again, state)
+        goes_on(again, state, f"files of {level}")
         again = network("float32")
         again, state, _ = group_sharded_parallel(again, adam(again), "os" if level == "p_g_os" else "p_g_os")
         pieces = {"model": again.sharded_state_dict(), "optimizer": state.sharded_state_dict()}
         dist.load_state_dict(pieces, os.path.join(folder, f"{level}_pieces"))
         state.load_sharded_state_dict(pieces["optimizer"])
-        goes_on(again, state)
+        goes_on(again, state, f"pieces of {level}")
 
 
 def trained_from(net: nn.Layer, optimizer: Any, rank: int, size: int, begin: int, end: int) -> np.ndarray:

@@ -175,7 +175,8 @@ class _Plan:
         sums: dict[str, int] = {}
         for name in self.own:
             piece = self.pieces[name]
-            array = np.ascontiguousarray(tensor_to_array(piece.local_tensor))
+            array = tensor_to_array(piece.local_tensor)
+            array = np.ascontiguousarray(array).reshape(array.shape)  # which makes a vector of a number
             file_name = f"{name}{_suffix(piece.place(), list(piece.global_shape))}"
             arrays[file_name] = array, self.tensors[name]["dtype"]
             sums[file_name] = checksum(array)

@@ -145,11 +145,12 @@ class ShardedOptimizer(WrappedOptimizer):
         Args:
             state: what ``sharded_state_dict`` returned.
         """
+        given = {key: piece.local_tensor.clone() for key, piece in state.items()}  # which may be the states themselves
         local: dict[str, Any] = {}
         masters = {}
         for name, states in self._states(True).items():
             for stem, tensor in states.items():
-                value = state[f"{name}.{stem}"].local_tensor.clone()
+                value = given[f"{name}.{stem}"]
                 if stem == "master_weight":
                     masters[name] = value
                 else:
