@@ -131,8 +131,9 @@ class ShardedOptimizer(WrappedOptimizer):
         for name, states in self._states(True).items():
             for stem, tensor in states.items():
                 key = f"{name}.{stem}"
-                is_cut = name in pieces and list(tensor.shape) == list(pieces[name].parameter.shape)
-                result[key] = pieces[name].described(key, tensor) if is_cut and not self._is_number(stem) else whole(key, tensor)
+                is_cut = name in pieces and list(tensor.shape) == list(pieces[name].parameter.shape) and not self._is_number(stem)
+                # Numbers are copied: those of several parameters may be one in memory.
+                result[key] = pieces[name].described(key, tensor) if is_cut else whole(key, tensor.clone())
         return result
 
     def _is_number(self, stem: str) -> bool:
@@ -145,7 +146,7 @@ class ShardedOptimizer(WrappedOptimizer):
         Args:
             state: what ``sharded_state_dict`` returned.
         """
-        given = {key: piece.local_tensor.clone() for key, piece in state.items()}  # which may be the states themselves
+        given = {key: piece.local_tensor.clone() for key, piece in state.items()}
         local: dict[str, Any] = {}
         masters = {}
         for name, states in self._states(True).items():
