@@ -226,7 +226,7 @@ def get_group(id: int = 0) -> Group | None:
         >>> oar.distributed.get_group(group.id) is group
         True
     """
-    if id == 0 and 0 not in _groups:
+    if id == 0 and (0 not in _groups or (_groups[0].nranks, _groups[0].rank) != (get_world_size(), get_rank())):  # a fork has another rank
         _groups[0] = Group(get_rank(), 0, list(range(get_world_size())), name="_default_pg")
     if id not in _groups:
         warnings.warn(f"there is no group {id}", stacklevel=2)
