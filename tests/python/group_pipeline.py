@@ -125,3 +125,91 @@ def schedules() -> None:
     run("1F1B", 2 * size + 1, 2, "float64", False, {"recompute_interval": 2}, steps=8)
     run("ZBH1", size + 2, 1, "float64", True, {}, steps=8)
     run("ZBVPP", 3, 2, "float32", False, {}, steps=8)
+
+
+def with_copies() -> None:
+    """Two pipelines of two stages, each with half of the batch."""
+    rank, _ = started()
+    strategy = strategy_of("1F1B", 3, 6, pp_degree=2, dp_degree=2)
+    fleet.init(is_collective=True, strategy=strategy)
+    groups = fleet.get_hybrid_communicate_group()
+    net = made("float64", 4, topology=groups.topology())
+    if groups.get_data_parallel_rank():
+        for p in net.parameters():  # those of the first copy count
+            p.set_value(oar.zeros_like(p))
+    model = fleet.distributed_model(net)
+    optimizer = fleet.distributed_optimizer(optimizer_of(net, True))
+    wanted, states = alone("float64", 4, 12, True, 6)
+    losses = []
+    for words in batches(12, 6):
+        own = words[groups.get_data_parallel_rank() * 6 :][:6]
+        losses.append(model.train_batch((oar.to_tensor(own[:, :-1]), oar.to_tensor(own[:, 1:])), optimizer).item())
+    mean = oar.to_tensor(losses, "float64")
+    dist.all_reduce(mean, dist.ReduceOp.AVG, groups.get_data_parallel_group())
+    np.testing.assert_allclose(mean.numpy(), wanted, rtol=1e-12)
+    for name, tensor in net.state_dict().items():
+        np.testing.assert_allclose(tensor.numpy(), states[name], rtol=1e-12, atol=1e-12, err_msg=name)
+
+
+def details() -> None:
+    """A scaler, several losses, lists of micro-batches, deferred weights, shapes that change."""
+    rank, size = started()
+    fleet.init(is_collective=True, strategy=strategy_of("ZBH1", 2, 4, pp_degree=size))
+    net = made("float32", 3, num_stages=size, seg_method=[0, 2])
+    assert net.segment_parts == [0, 2, 5] and [net.get_stage_from_index(i) for i in range(5)] == [0, 0, 1, 1, 1]
+    net._loss_fn = [loss, lambda given, labels: loss(given, labels) * 3]
+    model = fleet.distributed_model(net)
+    deferred = []
+    put = model._weights.put
+    model._weights.put = lambda work: (deferred.append(work), put(work))
+    optimizer = fleet.distributed_optimizer(optimizer_of(net, False))
+    words = batches(4, 1)[0]
+    x, y = oar.to_tensor(words[:, :-1]), oar.to_tensor(words[:, 1:])
+    first = model.eval_batch((x, y))
+    assert abs(model.eval_batch((x, y), loss_fn_idx=1).item() - 3 * first.item()) < 1e-5
+    results = model.eval_batch((x, y), compute_loss=False)
+    assert results is None if rank < size - 1 else [list(r.shape) for r in results] == [[2, LENGTH, WORDS]] * 2
+    before = [p.clone() for p in net.parameters()]
+    scaler = fleet.distributed_scaler(oar.amp.GradScaler(init_loss_scaling=4.0, decr_every_n_nan_or_inf=1))
+    losses = model.train_batch(([x[:2], x[2:]], [y[:2], y[2:]]), optimizer, scaler=scaler, return_micro_batch_loss=True)
+    assert losses.shape == [2] and abs(losses.mean().item() - first.item()) < 1e-5
+    assert deferred, "no gradient of a weight was computed later"
+    assert not all(oar.equal_all(p, q).item() for p, q in zip(net.parameters(), before))
+    # An infinity in one stage: no stage takes the step.
+    before = [p.clone() for p in net.parameters()]
+    if rank == 0:
+        handle = net.parameters()[0].register_hook(lambda gradient: gradient * float("inf"))
+    model.train_batch((x, y), optimizer, scaler=scaler)
+    assert all(oar.equal_all(p, q).item() for p, q in zip(net.parameters(), before))
+    assert scaler.state_dict()["scale"].item() == 2.0
+    if rank == 0:
+        handle.remove()
+    schedule = oar.optimizer.lr.StepDecay(0.1, 1)
+    model.train_batch((x, y), optimizer, lr_scheduler=schedule)
+    assert schedule.last_epoch == 1
+    changing(rank, size)
+
+
+def changing(rank: int, size: int) -> None:
+    """Micro-batches of different lengths."""
+    words = batches(4, 1)[0]
+    x, y = oar.to_tensor(words[:, :-1]), oar.to_tensor(words[:, 1:])
+    pairs = [[x[:2], x[2:, :2]], [y[:2], y[2:, :2]]]
+    strategy = strategy_of("1F1B", 2, 4, pp_degree=size)
+    strategy.pipeline_configs = {**strategy.pipeline_configs, "p2p_cache_shape": False}
+    fleet.init(is_collective=True, strategy=strategy)
+    net = made("float32", 3, num_stages=size)
+    model = fleet.distributed_model(net)
+    wanted = made("float32", 3, num_stages=1)
+    losses = model.eval_batch(tuple(pairs))
+    expected = np.mean([loss(wanted(a), b).item() for a, b in zip(*pairs)])
+    assert abs(losses.item() - expected) < 1e-5
+
+
+def changing_shapes() -> None:
+    """The same without the setting for it: an error."""
+    _, size = started()
+    fleet.init(is_collective=True, strategy=strategy_of("1F1B", 2, 4, pp_degree=size))
+    model = fleet.distributed_model(made("float32", 3, num_stages=size))
+    words = oar.to_tensor(batches(4, 1)[0])
+    model.eval_batch(([words[:2], words[2:, :2]], [words[:2], words[2:, :2]]))

@@ -299,3 +299,42 @@ def on_disk(folder: str) -> None:
         kept[bool(offload)] = live() - before
         del net, optimizer
     assert kept[True] < 0.6 * kept[False], kept
+
+
+def others() -> None:
+    """Pieces with copies, frozen layers, layers that stay whole; gradients are sent while the backward pass runs."""
+    rank, size = started()
+    halves = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+    columns = [dist.new_group([0, 2]), dist.new_group([1, 3])]
+
+    def frozen(dtype: str) -> nn.Layer:
+        net = network(dtype)
+        for p in net.blocks[0].up.parameters():
+            p.stop_gradient = True
+        return net
+
+    twin = frozen("float64")
+    wanted = trained(twin, momentum(twin), steps=6)
+    for level in LEVELS:
+        net = frozen("float64")
+        net, optimizer, _ = group_sharded_parallel(net, momentum(net), level, group=halves[rank // 2], dp_group=columns[rank % 2],
+                                                   exclude_layer=["Embedding", id(net.blocks[1].norm)])
+        np.testing.assert_allclose(trained(net, optimizer, rank, size, steps=6), wanted, rtol=1e-12, err_msg=level)
+        same(net, twin, 1e-12)
+        if level == "p_g_os":
+            assert np.isfinite(net._layers.embed.weight.numpy()).all() and np.isnan(net._layers.blocks[0].up.weight.numpy()).all()
+    overlap()
+
+
+def overlap() -> None:
+    events: list[str] = []
+    net = nn.Sequential(*(nn.Linear(8, 8) for _ in range(6)))
+    optimizer = oar.optimizer.SGD(0.1, parameters=net.parameters())
+    first = net[0].weight
+    net, _, _ = group_sharded_parallel(net, optimizer, "p_g_os")
+    for unit in net.units:
+        send = unit.send
+        unit.send = lambda send=send: (events.append("sent"), send())
+    first.register_hook(lambda gradient: events.append("first layer"))
+    net(oar.ones([2, 8])).sum().backward()
+    assert events.index("first layer") >= 5, events

@@ -88,7 +88,7 @@ class Gathering:
         unit.gather()
 
     def _release(self, unit: Unit) -> None:
-        if not self._holders.get(id(unit)) and unit not in self._recent and unit.whole is not None:
+        if unit.whole is not None and not (unit.keeps_whole or self._holders.get(id(unit)) or unit in self._recent):
             unit.release()
 
     # the tape ----------------------------------------------------------------------------------
