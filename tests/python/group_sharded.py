@@ -324,6 +324,7 @@ def others() -> None:
         if level == "p_g_os":
             assert np.isfinite(net._layers.embed.weight.numpy()).all() and np.isnan(net._layers.blocks[0].up.weight.numpy()).all()
     overlap()
+    small()
 
 
 def overlap() -> None:
@@ -338,3 +339,42 @@ def overlap() -> None:
     first.register_hook(lambda gradient: events.append("first layer"))
     net(oar.ones([2, 8])).sum().backward()
     assert events.index("first layer") >= 5, events
+
+
+def small() -> None:
+    """A process without any piece."""
+    _, size = started()
+    rows = np.random.default_rng(2).standard_normal((4, 8, 1)).astype("float32")
+
+    def run(net: nn.Layer, optimizer: Any, scaler: Any) -> list[float]:
+        losses = []
+        for x in rows:
+            loss = (net(oar.to_tensor(x)) - 3.0).square().mean()
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.clear_grad()
+            losses.append(loss.item())
+        return losses
+
+    def made() -> tuple[nn.Layer, oar.optimizer.Optimizer, Any]:
+        net = nn.Linear(1, 1, nn.initializer.Constant(0.5), bias_attr=False)
+        clip = nn.ClipGradByGlobalNorm(0.5)
+        return net, oar.optimizer.Adam(0.1, parameters=net.parameters(), grad_clip=clip), oar.amp.GradScaler(init_loss_scaling=8.0)
+
+    wanted = run(*made())
+    for level in LEVELS:
+        net, optimizer, scaler = made()
+        net, optimizer, scaler = group_sharded_parallel(net, optimizer, level, scaler)
+        np.testing.assert_allclose(run(net, optimizer, scaler), wanted, rtol=1e-5, err_msg=level)
+        states = optimizer.whole_state_dict()
+        assert (states is None) == (dist.get_rank() > 0)
+        optimizer.load_sharded_state_dict(optimizer.sharded_state_dict())
+        with net.whole_parameters():
+            assert np.isfinite(net.state_dict()["weight"].numpy()).all()
+    try:
+        net(oar.ones([2, 3]))
+    except (ValueError, RuntimeError):
+        assert not net._gathering._running and np.isnan(net._layers.weight.numpy()).all()
+    else:
+        raise AssertionError("a wrong shape must be an error")

@@ -78,6 +78,11 @@ class Gathering:
             self._holders[id(unit)] -= 1
             self._release(unit)
 
+    def forget(self) -> None:
+        """No layer runs: after an error, too."""
+        while self._running:
+            self._leave(None, None, None)  # type: ignore[arg-type]
+
     def read(self, parameter: Any) -> None:
         """A parameter is used by the layer that runs."""
         unit = self._unit_of.get(id(parameter))

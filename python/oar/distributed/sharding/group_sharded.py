@@ -88,8 +88,11 @@ class GroupSharded(Layer):
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         if self._gathering is None:
             return self._layers(*inputs, **kwargs)
-        with self._gathering.saving():
-            return self._layers(*inputs, **kwargs)
+        try:
+            with self._gathering.saving():
+                return self._layers(*inputs, **kwargs)
+        finally:
+            self._gathering.forget()
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
