@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable
 from typing import Any
@@ -39,7 +40,7 @@ def flattened(function: str, state_dict: Any) -> tuple[dict[str, ShardedWeight],
                 own = getattr(value, "sharded_weight", None)
                 pieces[name] = whole(name, value) if own is None else own(name)
             else:
-                values[name] = value, lambda new, container=container, key=key: container.__setitem__(key, new)
+                values[name] = value, functools.partial(container.__setitem__, key)
 
     visit("", state_dict)
     return pieces, values

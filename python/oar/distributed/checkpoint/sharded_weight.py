@@ -180,6 +180,6 @@ def build_sharded_state_dict(
 
 
 def _tensor_parallel_group() -> Group:
-    from oar.distributed.fleet import get_hybrid_communicate_group
+    from oar.distributed.fleet import _process
 
-    return get_hybrid_communicate_group().get_model_parallel_group()
+    return _process.fleet.get_hybrid_communicate_group().get_model_parallel_group()

@@ -181,9 +181,9 @@ class ShardedOptimizer(WrappedOptimizer):
             for stem, dtype in sorted({(stem, known[p.name][stem][1]) for p in unit.parameters for stem in known.get(p.name, {})}):
                 vector = oar.zeros([unit.part], dtype)
                 for name, part in unit.cut(vector).items():
-                    own = states.get(name, {}).get(stem)
-                    if own is not None and own.shape == part.shape:
-                        part.copy_(own)
+                    state = states.get(name, {}).get(stem)
+                    if state is not None and state.shape == part.shape:
+                        part.copy_(state)
                 everything = oar.empty([unit.length], dtype)
                 stream.all_gather(everything, vector, self._group)
                 for parameter, view in zip(unit.parameters, unit.views(everything) if first else ()):

@@ -123,7 +123,7 @@ class Unit:
 
     def publish(self) -> Task | None:
         """After an update of the own parts: all get them."""
-        if not self.keeps_whole:
+        if not self.keeps_whole or self.whole is None:
             return None
         with oar.no_grad():
             return stream.all_gather(self.whole, self.own.clone(), self.group, sync_op=False)
@@ -176,7 +176,7 @@ class Unit:
         self._task = None
         assert self.gradients is not None
         if self.keeps_gradients:
-            self.own_gradients = self._among_copies(self.own_part(self.gradients))
+            self.own_gradients = self.own_part(self._among_copies(self.gradients))
             for view, parameter in zip(self.views(self.gradients), self.parameters):
                 parameter.grad = view
         else:
@@ -191,10 +191,7 @@ class Unit:
 
     def _among_copies(self, gradients: Tensor) -> Tensor:
         if self.copies is not None and self.copies.nranks > 1:
-            if self.keeps_gradients:
-                stream.all_reduce(self.gradients, ReduceOp.AVG, self.copies)
-            else:
-                stream.all_reduce(gradients, ReduceOp.AVG, self.copies)
+            stream.all_reduce(gradients, ReduceOp.AVG, self.copies)
         return gradients
 
     def give(self) -> None:

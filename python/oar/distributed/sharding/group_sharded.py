@@ -75,14 +75,15 @@ class GroupSharded(Layer):
 
     def _units_by_layer(self, copies: Group | None, folder: OnDisk | None) -> list[Unit]:
         """A unit for the parameters of each layer, for each dtype, those that are trained and those that are not."""
-        units, seen = [], set(self._kept)
+        units: list[Unit] = []
+        seen = set(self._kept)
         for layer in self._layers.sublayers(include_self=True):
             kinds: dict[tuple[str, bool], list[Parameter]] = {}
             for parameter in layer._parameters.values():
                 if parameter is not None and id(parameter) not in seen and parameter.numel().item():
                     seen.add(id(parameter))
                     kinds.setdefault((str(parameter.dtype), parameter.stop_gradient), []).append(parameter)
-            units.extend(Unit(own, self.group, False, False, copies, folder and folder.moved) for own in kinds.values())
+            units.extend(Unit(own, self.group, False, False, copies, None if folder is None else folder.moved) for own in kinds.values())
         return units
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:

@@ -254,9 +254,9 @@ def _add_up(weight: Tensor, group: Group) -> None:
 
 def _grid(num_stages: int | None, topology: Any) -> Any:
     """The grid of processes, with an axis ``pipe``."""
-    if topology is None and num_stages is None:
-        raise ValueError("[PipelineLayer] num_stages and topology are both None. hint: pass num_stages=1.")
     if topology is None:
+        if num_stages is None:
+            raise ValueError("[PipelineLayer] num_stages and topology are both None. hint: pass num_stages=1.")
         if num_stages == 1:
             return _Alone()
         from oar.distributed.fleet import _process
