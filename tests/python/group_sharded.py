@@ -14,6 +14,9 @@ from group_work import started
 from oar import distributed as dist
 from oar import nn
 from oar.distributed.fleet.utils import recompute
+from oar.distributed.fleet.meta_parallel.sharding.group_sharded_optimizer_stage2 import GroupShardedOptimizerStage2
+from oar.distributed.fleet.meta_parallel.sharding.group_sharded_stage2 import GroupShardedStage2
+from oar.distributed.fleet.meta_parallel.sharding.group_sharded_stage3 import GroupShardedStage3
 from oar.distributed.sharding import group_sharded_parallel, save_group_sharded_model
 
 STEPS = 20
@@ -321,6 +324,26 @@ def others() -> None:
             assert np.isfinite(net._layers.embed.weight.numpy()).all() and np.isnan(net._layers.blocks[0].up.weight.numpy()).all()
     overlap()
     small()
+    inner_classes(rank, size)
+
+
+def inner_classes(rank: int, size: int) -> None:
+    """The classes that older scripts use."""
+    twin = network("float64")
+    wanted = trained(twin, momentum(twin), steps=3)
+    net = network("float64")
+    optimizer = GroupShardedOptimizerStage2(net.parameters(), momentum(net))
+    try:
+        optimizer.step()
+    except RuntimeError as error:
+        assert "would update their copies apart" in str(error)
+    else:
+        raise AssertionError("an optimiser without its network must not step")
+    net = GroupShardedStage2(net, optimizer, buffer_max_size=2000)
+    np.testing.assert_allclose(trained(net, optimizer, rank, size, steps=3), wanted, rtol=1e-12)
+    third = network("float64")
+    plain = momentum(third)
+    np.testing.assert_allclose(trained(GroupShardedStage3(third, plain), plain, rank, size, steps=3), wanted, rtol=1e-12)
 
 
 def overlap() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import oar
 import pytest
 from oar import distributed as dist
 from oar.distributed import ShardedWeight
-from oar.distributed.checkpoint import ShardedCheckpointError
+from oar.distributed.checkpoint import ShardedCheckpointError, metadata
 from oar.distributed.checkpoint._boxes import run_of_boxes
 
 HERE = Path(__file__).resolve().parent
@@ -106,6 +107,14 @@ def test_damaged_lists_are_named(tmp_path):
     for changed in (content[:-9], content.replace(b'"offset": [0', b'"offset": [1', 1), b"[" * 100_000, b""):
         file.write_bytes(changed)
         with pytest.raises(ShardedCheckpointError, match=r"1\.metadata' is damaged"):
+            dist.load_state_dict(state(), folder)
+    for key, value in (("offset", [9, 0]), ("shape", [-1, 2]), ("run", [0, 99]), ("name", 3), ("crc32", "x")):
+        listed = json.loads(content)
+        listed.pop("sha256")
+        listed["tensors"]["a"]["pieces"][0][key] = value
+        listed["sha256"] = metadata._sum_of(listed)
+        file.write_text(json.dumps(listed))
+        with pytest.raises(ShardedCheckpointError, match=r"1\.metadata' is damaged: a piece of a"):
             dist.load_state_dict(state(), folder)
     file.unlink()  # as if its writer had been killed before
     given = state()

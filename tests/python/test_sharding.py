@@ -84,7 +84,13 @@ def test_mistakes():
     optimizer.step()
     with pytest.raises(RuntimeError, match="the AdamW has states already"):
         group_sharded_parallel(net, optimizer, "os")
+    net, optimizer, _ = group_sharded_parallel(*pair(), "os_g")
+    net._layers.to(dtype="float64")
+    with pytest.raises(RuntimeError, match="weight|linear.* was cast or replaced after its states were divided"):
+        optimizer.step()
     net, optimizer, _ = group_sharded_parallel(*pair(), "p_g_os")
+    with pytest.raises(NotImplementedError, match="with divided parameters cannot be captured"):
+        oar.jit.capture(net, [oar.static.InputSpec([1, 2])])
     assert net._layers.weight.shape == [2, 2] and np.isnan(net._layers.weight.numpy()).all()
     with pytest.raises(RuntimeError, match=r"\[state_dict\] the parameters are divided"):
         net.state_dict()

@@ -50,6 +50,7 @@ from oar.distributed.parallel import DataParallel
 from oar.distributed.parallel_with_gloo import gloo_barrier, gloo_init_parallel_env, gloo_release
 from oar.distributed.placement import Partial, Placement, ReduceType, Replicate, Shard
 from oar.distributed.spawn import spawn
+from oar.distributed import sharding  # after what it uses
 
 __all__ = [
     "DataParallel",
@@ -122,6 +123,7 @@ __all__ = [
     "shard_optimizer",
     "shard_tensor",
     "shard_weight",
+    "sharding",
     "shutdown_process_group",
     "spawn",
     "split",

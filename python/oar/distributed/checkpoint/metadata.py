@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 from typing import Any
 
+from oar._C import dtype as dtype_of
 from oar.framework._replace import replace_files
 
 __all__ = ["ShardedCheckpointError", "data_file", "list_file", "numbers_in", "read_list", "write_list"]
@@ -59,6 +61,23 @@ def write_list(path: str, number: int, content: dict[str, Any]) -> None:
     replace_files({os.path.join(path, list_file(number)): lambda file: file.write(text)})
 
 
+def _check_content(content: dict[str, Any]) -> None:
+    """A ValueError, KeyError or TypeError if the list is not one that ``write_list`` writes."""
+    if not isinstance(content["number"], int) or not isinstance(content["values"], dict):
+        raise ValueError("it has no number or no values")
+    for name, tensor in content["tensors"].items():
+        whole = tensor["shape"]
+        for piece in tensor["pieces"]:
+            offset, shape, run = piece["offset"], piece["shape"], piece["run"]
+            sizes = [*whole, *offset, *shape, piece["crc32"], *(run or ())]
+            if any(not isinstance(size, int) or size < 0 for size in sizes) or not isinstance(piece["name"], str):
+                raise ValueError(f"a piece of {name} has other entries than numbers")
+            fits = len(offset) == len(shape) == len(whole) and all(o + s <= w for o, s, w in zip(offset, shape, whole))
+            if not fits or (run is not None and (len(run) != 2 or not run[0] <= run[1] <= math.prod(shape))):
+                raise ValueError(f"a piece of {name} is not within the tensor")
+        dtype_of(tensor["dtype"])
+
+
 def read_list(function: str, path: str, number: int | None) -> dict[str, Any]:
     """The list of a checkpoint of a folder: the newest complete one if ``number`` is None."""
     complete, _ = numbers_in(path)
@@ -72,6 +91,7 @@ def read_list(function: str, path: str, number: int | None) -> dict[str, Any]:
         wanted = content.pop("sha256")
         if _sum_of(content) != wanted or content["format"] != _FORMAT:
             raise ValueError("its checksum or format is another one")
+        _check_content(content)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ShardedCheckpointError(f"[{function}] '{file}' is damaged: {error}. hint: pass unique_id to load an earlier checkpoint "
                                      "of the folder.") from error

@@ -128,7 +128,9 @@ class Gradients:
                     piece.parameter.clear_gradient(False)
 
     def clear(self, forget_used: bool) -> None:
-        """Forgets the gradients."""
+        """Forgets the gradients, also those of a backward pass that failed."""
+        self._is_running = False
+        self._stored = []
         if forget_used:
             self._used.clear()
         for unit in self.units:

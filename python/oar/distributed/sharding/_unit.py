@@ -123,10 +123,19 @@ class Unit:
 
     def publish(self) -> Task | None:
         """After an update of the own parts: all get them."""
+        self._check_memory()
         if not self.keeps_whole or self.whole is None:
             return None
         with oar.no_grad():
             return stream.all_gather(self.whole, self.own.clone(), self.group, sync_op=False)
+
+    def _check_memory(self) -> None:
+        """Parameters that were cast or replaced do not see updates any more."""
+        for parameter, begin in zip(self.parameters, self.begins):
+            there = self.whole is None or parameter.data_ptr() == self.whole.data_ptr() + begin * self.whole.element_size()
+            if parameter.dtype != self.dtype or not (there or parameter.size == 0):
+                raise RuntimeError(f"[group_sharded_parallel] the parameter {parameter.name} was cast or replaced after its states were divided. "
+                                   "hint: call amp.decorate() and to() before group_sharded_parallel, and set_value() to change weights.")
 
     # gradients ---------------------------------------------------------------------------------
 

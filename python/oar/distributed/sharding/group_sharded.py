@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import oar
+from oar import _C
 from oar._C import Tensor
 from oar.distributed._reducer import buckets_of
 from oar.distributed.checkpoint.sharded_weight import ShardedWeight, whole
@@ -89,6 +90,9 @@ class GroupSharded(Layer):
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         if self._gathering is None:
             return self._layers(*inputs, **kwargs)
+        if _C.is_capturing() or _C.static_active():
+            raise NotImplementedError("[group_sharded_parallel] a network with divided parameters cannot be captured. hint: use the level 'os_g', "
+                                      "and capture the forward pass.")
         try:
             with self._gathering.saving():
                 return self._layers(*inputs, **kwargs)

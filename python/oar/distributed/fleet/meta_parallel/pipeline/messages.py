@@ -40,6 +40,9 @@ class Form:
     @classmethod
     def of(cls, value: Any) -> Form:
         tensors = tensors_in("PipelineParallel", value)
+        for tensor in tensors:
+            if tensor.dtype.name not in _DTYPES:
+                raise TypeError(f"[PipelineParallel] a stage returned a tensor of {tensor.dtype.name}, which is not sent. hint: cast it.")
         return cls(isinstance(value, Tensor), [(t.dtype.name, list(t.shape), not t.stop_gradient) for t in tensors])
 
     def __eq__(self, other: object) -> bool:
