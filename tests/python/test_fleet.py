@@ -89,7 +89,7 @@ MISTAKES = {
     "type": (lambda: setattr(fleet.DistributedStrategy(), "amp", 1), TypeError, "amp must be of type bool, not int"),
     "key": (lambda: setattr(fleet.DistributedStrategy(), "amp_configs", {"a": 1}), ValueError, "amp_configs has no a"),
     "model": (lambda: fleet.distributed_model(3), TypeError, "model must be a layer"),
-    "pipeline": (lambda: meta_parallel.PipelineLayer([nn.ReLU()], num_stages=2), NotImplementedError, "num_stages=1"),
+    "pipeline": (lambda: meta_parallel.PipelineLayer([nn.ReLU(), nn.ReLU()], num_stages=2), ValueError, "num_stages=1"),
     "stream of numbers": (lambda: meta_parallel.RNGStatesTracker().rng_state("x").__enter__(), ValueError, "no stream 'x'"),
 }  # fmt: skip
 

@@ -1,12 +1,14 @@
 """Several processes that work on one model."""
 
 from oar.distributed import (  # noqa: F401  paths of Paddle
-    auto_parallel, collective, communication, fleet, models, parallel_helper, rpc, utils)  # fmt: skip
+    auto_parallel, checkpoint, collective, communication, fleet, models, parallel_helper, rpc, utils)  # fmt: skip
 from oar.distributed.auto_parallel.api import dtensor_from_fn, reshard, shard_layer, shard_tensor, unshard_dtensor
 from oar.distributed.auto_parallel.dist_attr import DistAttr
 from oar.distributed.auto_parallel.optimizer import ShardingStage1, ShardingStage2, ShardingStage3, shard_optimizer
 from oar.distributed.auto_parallel.process_mesh import ProcessMesh, get_mesh, set_mesh
 from oar.distributed.auto_parallel.strategy import ProgramStrategy as Strategy
+from oar.distributed.checkpoint import (
+    ShardedStateDict, ShardedWeight, build_sharded_state_dict, load_merged_state_dict, load_state_dict, save_state_dict, shard_weight)
 from oar.distributed.communication import (
     P2POp,
     ReduceOp,
@@ -49,6 +51,7 @@ from oar.distributed.parallel import DataParallel
 from oar.distributed.parallel_with_gloo import gloo_barrier, gloo_init_parallel_env, gloo_release
 from oar.distributed.placement import Partial, Placement, ReduceType, Replicate, Shard
 from oar.distributed.spawn import spawn
+from oar.distributed import sharding  # after what it uses
 
 __all__ = [
     "DataParallel",
@@ -63,6 +66,8 @@ __all__ = [
     "ReduceType",
     "Replicate",
     "Shard",
+    "ShardedStateDict",
+    "ShardedWeight",
     "ShardingStage1",
     "ShardingStage2",
     "ShardingStage3",
@@ -77,6 +82,8 @@ __all__ = [
     "batch_isend_irecv",
     "broadcast",
     "broadcast_object_list",
+    "build_sharded_state_dict",
+    "checkpoint",
     "collective",
     "communication",
     "destroy_process_group",
@@ -97,6 +104,8 @@ __all__ = [
     "is_initialized",
     "isend",
     "launch",
+    "load_merged_state_dict",
+    "load_state_dict",
     "new_group",
     "parallel_helper",
     "recv",
@@ -106,6 +115,7 @@ __all__ = [
     "reshard",
     "restart_process_group",
     "rpc",
+    "save_state_dict",
     "scatter",
     "scatter_object_list",
     "send",
@@ -114,6 +124,8 @@ __all__ = [
     "shard_layer",
     "shard_optimizer",
     "shard_tensor",
+    "shard_weight",
+    "sharding",
     "shutdown_process_group",
     "spawn",
     "split",

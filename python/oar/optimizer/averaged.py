@@ -38,6 +38,7 @@ class ASGD(Optimizer):
         True
     """
 
+    _by_element = False
     _state_names = ("d", "y", "m")
 
     def __init__(

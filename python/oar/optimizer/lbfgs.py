@@ -53,6 +53,8 @@ class LBFGS(Optimizer):
         3.0
     """
 
+    _by_element = False
+
     def __init__(
         self,
         learning_rate: float | LRScheduler = 1.0,

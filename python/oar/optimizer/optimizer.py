@@ -57,6 +57,8 @@ class Optimizer(OptimizerState):
     # Whether the op takes an L2 coefficient itself, and gradients that hold only some rows.
     _fused_l2 = True
     _sparse = False
+    # Whether the update of an element depends on nothing but that element: then parameters may be cut.
+    _by_element = True
 
     def __init__(
         self,
@@ -126,6 +128,17 @@ class Optimizer(OptimizerState):
             self._flat.append(param)
             self._attrs.append(attr)
             self._owner.append(group)
+        self._signature = None
+
+    def _train_instead(self, other: Callable[[Tensor], Tensor | None]) -> None:
+        """Updates other tensors in the places of its parameters: nothing where ``other`` returns None. Before the first step."""
+        rows = [(other(param), attr, owner) for param, attr, owner in zip(self._flat, self._attrs, self._owner)]
+        kept = [(param, attr, owner) for param, attr, owner in rows if param is not None]
+        self._flat, self._attrs, self._owner = [row[0] for row in kept], [row[1] for row in kept], [row[2] for row in kept]
+        for group in self._groups:
+            group["params"] = [param for param, _, owner in kept if owner is group]
+        if self._param_groups is not self._groups:
+            self._parameter_list = self._param_groups = list(self._flat)
         self._signature = None
 
     # learning rate -----------------------------------------------------------------------------

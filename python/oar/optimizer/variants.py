@@ -160,6 +160,7 @@ class Lamb(Optimizer):
         True
     """
 
+    _by_element = False
     _state_names = ("moment1", "moment2", "beta1_pow_acc", "beta2_pow_acc")
 
     def __init__(

@@ -14,6 +14,7 @@ from oar.distributed.environment import ParallelEnv, get_rank, get_world_size, j
 __all__ = [
     "Group",
     "barrier",
+    "beside",
     "check_alone",
     "connect",
     "destroy_process_group",
@@ -29,6 +30,8 @@ __all__ = [
 _groups: dict[int, Group] = {}
 _numbers = itertools.count(1)  # processes make groups in the same order, so these agree
 _connected: dict[int, str] = {}  # the engines of groups
+_beside: dict[tuple[int, str], Group] = {}
+_FIRST_BESIDE = 1 << 20
 _restarts: dict[int, tuple[int, tuple[str, list[int], str, int]]] = {}  # how often, and what it takes
 
 
@@ -46,6 +49,21 @@ def disconnect_all() -> None:
     _connected.clear()
     _restarts.clear()
     _groups.clear()
+    _beside.clear()
+
+
+def beside(group: Group, what: str) -> Group:
+    """A second group of the same processes, for a thread that talks while the program does. All members call this; the group is made
+    once."""
+    if group.nranks == 1:
+        return group
+    key = group.id, what
+    if key not in _beside:
+        engine, ranks, name, timeout_ms = _restarts[group.id][1]
+        number = _FIRST_BESIDE + len(_beside)
+        connect(number, engine, ranks, f"{name}, {what}", timeout_ms)
+        _beside[key] = _groups[number] = Group(group.rank, number, ranks, name=f"{group.name}, {what}")
+    return _beside[key]
 
 
 class Group:
@@ -208,7 +226,7 @@ def get_group(id: int = 0) -> Group | None:
         >>> oar.distributed.get_group(group.id) is group
         True
     """
-    if id == 0 and 0 not in _groups:
+    if id == 0 and (0 not in _groups or (_groups[0].nranks, _groups[0].rank) != (get_world_size(), get_rank())):  # a fork has another rank
         _groups[0] = Group(get_rank(), 0, list(range(get_world_size())), name="_default_pg")
     if id not in _groups:
         warnings.warn(f"there is no group {id}", stacklevel=2)

@@ -46,6 +46,8 @@ class LookAhead(Optimizer):
         True
     """
 
+    _by_element = False
+
     def __init__(self, inner_optimizer: Any, alpha: float = 0.5, k: int = 5, name: str | None = None) -> None:
         if inner_optimizer is None:
             raise AssertionError("inner optimizer can not be None")
@@ -145,6 +147,8 @@ class ModelAverage(Optimizer):
     _LONGEST_SUM = 16384
 
     _state_names = ("sum_1", "sum_2", "sum_3", "num_accumulates", "old_num_accumulates", "num_updates", "restore")
+
+    _by_element = False
 
     def __init__(self, average_window_rate: float, parameters: Any = None, min_average_window: int = 10000,
                  max_average_window: int = 10000, name: str | None = None) -> None:

@@ -144,7 +144,7 @@ class Layer(LayerStateMixin, ModuleMethods):
                 inputs = replaced if isinstance(replaced, tuple) else (replaced,)
         try:
             outputs = self.forward(*inputs, **(keywords_of(self.forward, kwargs) if kwargs else kwargs))
-        except Exception:
+        except BaseException:  # the end of a second run for recomputation, too
             for hook in list(self._forward_post_hooks.values()):
                 if isinstance(hook, _HookWithKwargs) and hook.always:
                     hook.after(self, inputs, kwargs, None)

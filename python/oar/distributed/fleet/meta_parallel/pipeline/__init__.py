@@ -1,0 +1,1 @@
+"""How the stages of a pipeline take turns and talk to each other."""
