@@ -127,8 +127,8 @@ def test_numbers_of_one_process(count):
 
 
 @several_processes
-def test_with_copies():
-    dist.spawn(group_pipeline.with_copies, nprocs=4)
+def test_with_copies(tmp_path):
+    dist.spawn(group_pipeline.with_copies, args=(str(tmp_path),), nprocs=4)
 
 
 @several_processes
