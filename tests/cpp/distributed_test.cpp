@@ -475,6 +475,10 @@ TEST(Distributed, OpsNeedTheirGroup) {
   EXPECT_EQ(all_reduce(x).item_double(), 1);
   EXPECT_THROW(all_reduce(x, "sum", 7, 2), Error);
   EXPECT_THROW(all_reduce(x, "median"), Error);
+  const std::vector<int64_t> three = {3}, five = {5};
+  const Tensor rows = Tensor::from_vector(std::vector<float>{1, 2, 3}, Shape{3}, DType::Float32);
+  EXPECT_EQ(all_to_all_rows(rows, three, three).numel(), 3);
+  EXPECT_THROW(all_to_all_rows(rows, three, five), Error) << "what a process keeps has one length";
 }
 
 }  // namespace

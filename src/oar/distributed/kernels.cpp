@@ -68,6 +68,14 @@ std::shared_ptr<ProcessGroup> group_of(int64_t number, int64_t ranks) {
   return group;
 }
 
+// What a process keeps for itself is as long where it goes as where it comes from.
+void check_own_rows(const oar_value& sent, const oar_value& received, int rank) {
+  user_check(
+      sent.integers[rank] == received.integers[rank], ErrorKind::InvalidArgument,
+      "all_to_all_rows: this process sends itself {} rows (in_rows[{}]) but expects {} (out_rows[{}]).",
+      sent.integers[rank], rank, received.integers[rank], rank);
+}
+
 // The parameters of an op, by their places: -1 if it has none.
 struct Layout {
   Collective what;
@@ -89,6 +97,7 @@ void run_collective(KernelCall& call, const Layout& layout) {
   const bool by_rows = layout.ranks < 0;
   const int64_t ranks = by_rows ? call.arg(1).count : call.arg(layout.ranks).integer;
   const std::shared_ptr<ProcessGroup> group = group_of(number, ranks);
+  if (by_rows) check_own_rows(call.arg(1), call.arg(2), group ? group->rank() : 0);
   const bool in_place =
       layout.what == Collective::AllReduce || layout.what == Collective::Broadcast;
   if (in_place || !group) {

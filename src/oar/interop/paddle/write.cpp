@@ -25,17 +25,36 @@ FileNode& Writer::append(FileNode node) {
   return frames_.back().block.nodes.emplace_back(std::move(node));
 }
 
-std::vector<FileId> Writer::add(std::string_view op, std::vector<FileOperand> operands,
-                                const std::vector<FileType>& types, FileAttributes attributes) {
-  FileNode node{std::string(op), std::move(operands), {}, {}, std::move(attributes), {}};
+std::vector<FileId> Writer::add_once(FileNode node, const std::vector<FileType>& types,
+                                     bool is_list) {
+  std::string key = node.op;
+  for (const FileOperand& operand : node.operands)
+    for (const FileId id : operand.ids) key += format(" {}", id);
+  const auto [first, last] = frames_.back().added.equal_range(key);
+  const auto same = std::find_if(first, last, [&](const auto& entry) {
+    const FileNode& other = entry.second;
+    return other.operands == node.operands && other.attributes == node.attributes &&
+           other.lists == std::vector<bool>(is_list ? 1 : types.size(), is_list);
+  });
   std::vector<FileId> made;
-  for (const FileType& type : types) {
-    made.push_back(new_value(type));
-    node.results.push_back({made.back()});
-    node.lists.push_back(false);
+  if (same != last) {
+    for (const std::vector<FileId>& ids : same->second.results)
+      made.insert(made.end(), ids.begin(), ids.end());
+    return made;
   }
+  for (const FileType& type : types) made.push_back(new_value(type));
+  if (is_list) node.results.push_back(made);
+  for (size_t i = 0; !is_list && i < made.size(); ++i) node.results.push_back({made[i]});
+  node.lists.assign(node.results.size(), is_list);
+  frames_.back().added.emplace(std::move(key), node);
   append(std::move(node));
   return made;
+}
+
+std::vector<FileId> Writer::add(std::string_view op, std::vector<FileOperand> operands,
+                                const std::vector<FileType>& types, FileAttributes attributes) {
+  return add_once({std::string(op), std::move(operands), {}, {}, std::move(attributes), {}}, types,
+                  false);
 }
 
 FileId Writer::add(std::string_view op, std::vector<FileOperand> operands, const FileType& type,
@@ -46,10 +65,8 @@ FileId Writer::add(std::string_view op, std::vector<FileOperand> operands, const
 std::vector<FileId> Writer::add_list(std::string_view op, std::vector<FileOperand> operands,
                                      const std::vector<FileType>& types,
                                      FileAttributes attributes) {
-  std::vector<FileId> made;
-  for (const FileType& type : types) made.push_back(new_value(type));
-  append({std::string(op), std::move(operands), {made}, {true}, std::move(attributes), {}});
-  return made;
+  return add_once({std::string(op), std::move(operands), {}, {}, std::move(attributes), {}}, types,
+                  true);
 }
 
 FileId Writer::parameter(const Tensor& tensor, std::string_view stem) {
@@ -201,7 +218,7 @@ void Writer::write_body(const Program& program, const std::vector<FileId>& input
 }
 
 FileBlock Writer::region(const Program& inner, const std::vector<FileId>& inputs) {
-  frames_.push_back({&inner, {}, {}, {}, {}});
+  frames_.push_back({&inner, {}, {}, {}, {}, {}});
   write_body(inner, inputs);
   std::vector<FileId> results;
   for (const ValueId id : inner.outputs) results.push_back(id_of(id));
@@ -225,7 +242,12 @@ WrittenModel Writer::run() {
     model_.inputs.push_back(id);
   }
   write_body(program, model_.inputs);
-  for (const ValueId output : program.outputs) model_.outputs.push_back(id_of(output));
+  std::set<FileId> given;
+  for (const ValueId output : program.outputs) {
+    FileId id = id_of(output);
+    while (!given.insert(id).second) id = add("assign", {id}, type_of(id));
+    model_.outputs.push_back(id);
+  }
   if (model_.parameters.empty()) number(0, DType::Float32);  // Paddle reads no empty file
   model_.main = std::move(frames_.back().block);
   return std::move(model_);

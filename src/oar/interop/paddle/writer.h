@@ -42,10 +42,11 @@ inline FileAttribute floats_of(std::string_view name, std::vector<float> v) {
 
 class Writer {
  public:
-  explicit Writer(const Program& program) { frames_.push_back({&program, {}, {}, {}, {}}); }
+  explicit Writer(const Program& program) { frames_.push_back({&program, {}, {}, {}, {}, {}}); }
   WrittenModel run();
 
-  // Appends an op: with one result, several ones, or a list of them.
+  // Appends an op with one result, several results, or a list of them. If an equal op is there, its results are returned:
+  // Paddle's predictor merges equal ops, and loses an output if the results of both are outputs.
   FileId add(std::string_view op, std::vector<FileOperand> operands, const FileType& type,
              FileAttributes attributes = {});
   std::vector<FileId> add(std::string_view op, std::vector<FileOperand> operands,
@@ -81,7 +82,7 @@ class Writer {
   // A block whose nodes `write` appends; it takes the block's arguments and returns its results.
   template <class F>
   FileBlock inside(FileBlock block, F&& write) {
-    frames_.push_back({&program(), {}, {}, {}, std::move(block)});
+    frames_.push_back({&program(), {}, {}, {}, std::move(block), {}});
     std::vector<FileId> results = write(frames_.back().block.arguments);
     FileBlock made = std::move(frames_.back().block);
     frames_.pop_back();
@@ -102,11 +103,13 @@ class Writer {
     std::unordered_map<int64_t, Source> sources;  // by the word of a symbol
     std::unordered_map<int64_t, FileId> sizes;    // … of an expression
     FileBlock block;
+    std::unordered_multimap<std::string, FileNode> added;  // by the op and its values
   };
   struct SizeNodes;
   const Source* source_of(Dim symbol) const;
   bool knows(Dim d) const;
   void write_body(const Program& program, const std::vector<FileId>& inputs);
+  std::vector<FileId> add_once(FileNode node, const std::vector<FileType>& types, bool is_list);
 
   WrittenModel model_;
   std::vector<Frame> frames_;

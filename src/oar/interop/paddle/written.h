@@ -25,6 +25,7 @@ using FileNumber = std::variant<bool, int32_t, int64_t, float, std::string, std:
 struct FileAttribute {
   std::string name;
   FileNumber value;
+  bool operator==(const FileAttribute&) const = default;
 };
 
 // Values, or a constant that PIR has as an operand and a legacy file as an attribute.
@@ -52,6 +53,7 @@ struct FileOperand {
   }
 
   bool is_constant() const { return !attribute.empty(); }
+  bool operator==(const FileOperand&) const = default;
 
   std::vector<FileId> ids;
   bool is_list = false;
