@@ -127,27 +127,34 @@ def schedules() -> None:
     run("ZBVPP", 3, 2, "float32", False, {}, steps=8)
 
 
-def with_copies() -> None:
-    """Two pipelines of two stages, each with half of the batch."""
-    rank, _ = started()
-    strategy = strategy_of("1F1B", 3, 6, pp_degree=2, dp_degree=2)
-    fleet.init(is_collective=True, strategy=strategy)
-    groups = fleet.get_hybrid_communicate_group()
-    net = made("float64", 4, topology=groups.topology())
-    if groups.get_data_parallel_rank():
-        for p in net.parameters():  # those of the first copy count
-            p.set_value(oar.zeros_like(p))
-    model = fleet.distributed_model(net)
-    optimizer = fleet.distributed_optimizer(optimizer_of(net, True))
+def with_copies(folder: str) -> None:
+    """Two pipelines of two stages, each with half of the batch; their copies divide the states of the optimiser, or do not."""
+    started()
     wanted, states = alone("float64", 4, 12, True, 6)
-    losses = []
-    for words in batches(12, 6):
-        own = words[groups.get_data_parallel_rank() * 6 :][:6]
-        losses.append(model.train_batch((oar.to_tensor(own[:, :-1]), oar.to_tensor(own[:, 1:])), optimizer).item())
-    mean = oar.to_tensor(losses, "float64")
-    dist.all_reduce(mean, dist.ReduceOp.AVG, groups.get_data_parallel_group())
-    np.testing.assert_allclose(mean.numpy(), wanted, rtol=1e-12)
-    for name, tensor in net.state_dict().items():
+    for axis in ("dp", "sharding"):
+        fleet.init(is_collective=True, strategy=strategy_of("1F1B", 3, 6, **{"pp_degree": 2, "dp_degree": 1, f"{axis}_degree": 2}))
+        groups = fleet.get_hybrid_communicate_group()
+        copies = groups.get_data_parallel_group() if axis == "dp" else groups.get_sharding_parallel_group()
+        net = made("float64", 4, topology=groups.topology())
+        if copies.rank:
+            for p in net.parameters():  # those of the first copy count
+                p.set_value(oar.zeros_like(p))
+        model = fleet.distributed_model(net)
+        optimizer = fleet.distributed_optimizer(optimizer_of(net, True))
+        losses = []
+        for words in batches(12, 6):
+            own = words[copies.rank * 6 :][:6]
+            losses.append(model.train_batch((oar.to_tensor(own[:, :-1]), oar.to_tensor(own[:, 1:])), optimizer).item())
+        mean = oar.to_tensor(losses, "float64")
+        dist.all_reduce(mean, dist.ReduceOp.AVG, copies)
+        np.testing.assert_allclose(mean.numpy(), wanted, rtol=1e-12, err_msg=axis)
+        for name, tensor in net.state_dict().items():
+            np.testing.assert_allclose(tensor.numpy(), states[name], rtol=1e-12, atol=1e-12, err_msg=f"{axis} {name}")
+    # The layers of all stages, in one checkpoint.
+    dist.save_state_dict(net.state_dict(), folder)
+    merged = dist.load_merged_state_dict(folder)
+    assert set(merged) == set(states)
+    for name, tensor in merged.items():
         np.testing.assert_allclose(tensor.numpy(), states[name], rtol=1e-12, atol=1e-12, err_msg=name)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import group_pipeline
@@ -127,8 +129,8 @@ def test_numbers_of_one_process(count):
 
 
 @several_processes
-def test_with_copies():
-    dist.spawn(group_pipeline.with_copies, nprocs=4)
+def test_with_copies(tmp_path):
+    dist.spawn(group_pipeline.with_copies, args=(str(tmp_path),), nprocs=4)
 
 
 @several_processes
@@ -140,3 +142,14 @@ def test_scalers_losses_and_shapes():
 def test_changing_shapes_are_an_error():
     with pytest.raises(RuntimeError, match=r"give all micro-batches one shape, or set pipeline_configs\['p2p_cache_shape'\] to False"):
         dist.spawn(group_pipeline.changing_shapes, nprocs=2)
+
+
+@several_processes
+def test_the_example_runs(tmp_path):
+    script = HERE.parents[1] / "examples" / "distributed" / "pipeline_gpt.py"
+    small = ["--blocks", "2", "--width", "16", "--length", "8", "--batch", "8", "--micro-batches", "4", "--checkpoint", str(tmp_path / "run")]
+    for steps, count in ((20, 2), (30, 1)):
+        done = subprocess.run([sys.executable, "-m", "oar.distributed.launch", "--nproc_per_node", str(count), "--log_dir", str(tmp_path / "log"),
+                               str(script), *small, "--steps", str(steps)], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert f"step {steps}: loss" in done.stdout and ("step 10:" in done.stdout) == (steps == 20), done.stdout

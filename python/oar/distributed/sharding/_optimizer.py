@@ -166,43 +166,46 @@ class ShardedOptimizer(WrappedOptimizer):
         """The states of all pieces, put together: as a single process has them. All processes call it; the first of the group gets
         it, the others None."""
         states = self._states(False)
-        described: list[dict[str, dict[str, Any]]] = []
-        all_gather_object(described, {name: {stem: (t.name, t.dtype.name, t.numpy() if self._is_number(stem) else None)
-                                             for stem, t in own.items()}
-                                      for name, own in states.items()}, self._group)
-        known: dict[str, dict[str, Any]] = {}
-        for one in described:
-            for name, own in one.items():
-                known.setdefault(name, {}).update(own)
-        first = self._group.rank == 0
+        known = self._known_everywhere(states)
         result: dict[str, Any] = {}
         masters: dict[str, Tensor] = {}
         for unit in self._units:
             for stem, dtype in sorted({(stem, known[p.name][stem][1]) for p in unit.parameters for stem in known.get(p.name, {})}):
-                vector = oar.zeros([unit.part], dtype)
-                for name, part in unit.cut(vector).items():
-                    state = states.get(name, {}).get(stem)
-                    if state is not None and state.shape == part.shape:
-                        part.copy_(state)
-                everything = oar.empty([unit.length], dtype)
-                stream.all_gather(everything, vector, self._group)
-                for parameter, view in zip(unit.parameters, unit.views(everything) if first else ()):
-                    if stem not in known.get(parameter.name, {}):
-                        continue
-                    full, _, number = known[parameter.name][stem]
-                    value = view.clone() if number is None else oar.to_tensor(number)
-                    value.name = full
-                    if stem == "master_weight":
-                        masters[parameter.name] = value
-                    else:
-                        result[full] = value
-        if not first:
-            return None
+                views = unit.views(self._gathered(unit, stem, dtype, states))
+                for parameter, view in zip(unit.parameters, views if self._group.rank == 0 else ()):
+                    if stem in known.get(parameter.name, {}):
+                        full, _, number = known[parameter.name][stem]
+                        value = view.clone() if number is None else oar.to_tensor(number)
+                        value.name = full
+                        (masters if stem == "master_weight" else result)[parameter.name if stem == "master_weight" else full] = value
         if masters:
             result["master_weights"] = masters
         if isinstance(self._learning_rate, oar.optimizer.lr.LRScheduler):
             result["LR_Scheduler"] = self._learning_rate.state_dict()
-        return result
+        return result if self._group.rank == 0 else None
+
+    def _known_everywhere(self, states: dict[str, dict[str, Tensor]]) -> dict[str, dict[str, tuple[str, str, Any]]]:
+        """The name and dtype of each state of any process, and its content where that is a number."""
+        own = {name: {stem: (t.name, t.dtype.name, t.numpy() if self._is_number(stem) else None) for stem, t in found.items()}
+               for name, found in states.items()}
+        described: list[dict[str, dict[str, tuple[str, str, Any]]]] = []
+        all_gather_object(described, own, self._group)
+        known: dict[str, dict[str, tuple[str, str, Any]]] = {}
+        for one in described:
+            for name, found in one.items():
+                known.setdefault(name, {}).update(found)
+        return known
+
+    def _gathered(self, unit: Unit, stem: str, dtype: str, states: dict[str, dict[str, Tensor]]) -> Tensor:
+        """One state of all parameters of a unit, as a whole vector."""
+        vector = oar.zeros([unit.part], dtype)
+        for name, part in unit.cut(vector).items():
+            state = states.get(name, {}).get(stem)
+            if state is not None and state.shape == part.shape:
+                part.copy_(state)
+        everything = oar.empty([unit.length], dtype)
+        stream.all_gather(everything, vector, self._group)
+        return everything
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Loads states: those of a single process, of which this one takes its pieces, or those of ``state_dict()``."""
