@@ -604,7 +604,7 @@ class GradScaler(AmpScaler):
 def _plain(optimizer: Any) -> Any:
     """The optimizer inside wrappers, such as that of ``static.amp.decorate``."""
     while not isinstance(optimizer, oar.optimizer.Optimizer):
-        inner = getattr(optimizer, "_optimizer", None) or getattr(optimizer, "inner_opt", None)
+        inner = getattr(optimizer, "_optimizer", None) or getattr(optimizer, "inner_opt", None) or getattr(optimizer, "_inner_opt", None)
         if inner is None:
             raise TypeError(f"[GradScaler] optimizer should be an Optimizer, but received {type(optimizer).__name__}. Pass one of "
                             "oar.optimizer.")

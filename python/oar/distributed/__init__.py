@@ -3,7 +3,20 @@
 from oar.distributed import auto_parallel, collective, communication, fleet, parallel_helper
 from oar.distributed.auto_parallel.api import dtensor_from_fn, reshard, shard_layer, shard_tensor, unshard_dtensor
 from oar.distributed.auto_parallel.dist_attr import DistAttr
-from oar.distributed.auto_parallel.optimizer import ShardingStage1, ShardingStage2, ShardingStage3, shard_optimizer
+from oar.distributed.auto_parallel.optimizer import ShardingStage1, ShardingStage2, ShardingStage3, shard_optimizer, shard_scaler
+from oar.distributed.auto_parallel.loader import shard_dataloader
+from oar.distributed.auto_parallel.local_map import local_map
+from oar.distributed.auto_parallel.parallelize import (
+    ColWiseParallel,
+    PrepareLayerInput,
+    PrepareLayerOutput,
+    RowWiseParallel,
+    SequenceParallelBegin,
+    SequenceParallelDisable,
+    SequenceParallelEnable,
+    SequenceParallelEnd,
+    parallelize,
+)
 from oar.distributed.auto_parallel.process_mesh import ProcessMesh, get_mesh, set_mesh
 from oar.distributed.auto_parallel.strategy import ProgramStrategy as Strategy
 from oar.distributed.communication import (
@@ -49,6 +62,7 @@ from oar.distributed.placement import Partial, Placement, ReduceType, Replicate,
 from oar.distributed.spawn import spawn
 
 __all__ = [
+    "ColWiseParallel",
     "DataParallel",
     "DistAttr",
     "P2POp",
@@ -56,10 +70,17 @@ __all__ = [
     "ParallelMode",
     "Partial",
     "Placement",
+    "PrepareLayerInput",
+    "PrepareLayerOutput",
     "ProcessMesh",
     "ReduceOp",
     "ReduceType",
     "Replicate",
+    "RowWiseParallel",
+    "SequenceParallelBegin",
+    "SequenceParallelDisable",
+    "SequenceParallelEnable",
+    "SequenceParallelEnd",
     "Shard",
     "ShardingStage1",
     "ShardingStage2",
@@ -95,8 +116,10 @@ __all__ = [
     "is_initialized",
     "isend",
     "launch",
+    "local_map",
     "new_group",
     "parallel_helper",
+    "parallelize",
     "recv",
     "recv_object_list",
     "reduce",
@@ -108,8 +131,10 @@ __all__ = [
     "send",
     "send_object_list",
     "set_mesh",
+    "shard_dataloader",
     "shard_layer",
     "shard_optimizer",
+    "shard_scaler",
     "shard_tensor",
     "shutdown_process_group",
     "spawn",
