@@ -127,6 +127,8 @@ class Chooser {
     };
     for (const PlanTensor& place : plan_.operands)
       if (is_rounded(tensor_at(args_, place))) return true;
+    if (rules_of(op_).has(Trait::Random))
+      return true;  // not linear either, and asking would draw numbers
     const LayersOff plain(kDispatchMask);
     const Frame bare = bare_call(args_);
     const Outputs results = dispatch(op_, bare.args());
