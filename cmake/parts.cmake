@@ -9,7 +9,7 @@ set(OAR_PART_OF
   "none=compiler/codegen/llvm/"  # a library of its own: codegen.cmake
   "none=cli/oar_run\\.cpp"        # the command of the runtime library
   "command=cli/"
-  "core=ops/sharding/join_names\\.cpp"  # placements in programs are printed with them
+  "core=ops/sharding/(join_names|placement)\\.cpp"  # placements in programs are printed with them
   "media=media/"
   "training=(autograd|nn)/"
   "training=formats/(pickle|state|checksum|npz|zip|inflate|gguf|hdf5)"

@@ -192,12 +192,14 @@ void init_graph_models(PyObject* module);
 void init_gguf(PyObject* module);
 void init_ocr(PyObject* module);
 void init_sparse(PyObject* module);
+void init_sharded(PyObject* module);
 void init_static(PyObject* module);
 void init_guards(PyObject* module);
 void init_call_keys(PyObject* module);
 void init_static_calls(PyObject* module);
 // Itself, or, in a program that is being written, the value of a variable that depends on constants
-// alone. A variable that depends on more is returned as it is.
+// alone. A variable that depends on more is returned as it is. Of a sharded tensor it is the whole, for which all processes
+// of its mesh have to ask.
 Tensor known_value(const Tensor& t);
 // The elements of an integer tensor as sizes.
 std::vector<Dim> known_sizes(const Tensor& t);

@@ -433,7 +433,7 @@ static PyObject* packed_to_array(const Tensor& t) {
 
 PyObject* to_array(const Tensor& t, bool copy) {
   read_content(t);
-  if (t.kind() == Kind::Symbolic)
+  if (t.kind() == Kind::Symbolic || t.kind() == Kind::Distributed)
     if (const Tensor known = known_value(t); known.is_dense()) return to_array(known, copy);
   user_check(t.is_dense() && t.device().is_cpu(), ErrorKind::Runtime,
              "the values of {} cannot be read here.\nhint: Only dense CPU tensors outside capture, "
@@ -450,7 +450,8 @@ PyObject* to_array(const Tensor& t, bool copy) {
 PyObject* item(const Tensor& given) {
   return guarded([&]() -> PyObject* {
     read_content(given);
-    const Tensor t = given.kind() == Kind::Symbolic ? known_value(given) : given;
+    const bool elsewhere = given.kind() == Kind::Symbolic || given.kind() == Kind::Distributed;
+    const Tensor t = elsewhere ? known_value(given) : given;
     user_check(
         t.is_dense() && t.device().is_cpu(), ErrorKind::Runtime,
         "the value of {} is not known here.\nhint: Inside capture, jvp or vmap a tensor has no "

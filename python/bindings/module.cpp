@@ -43,6 +43,7 @@ PyMODINIT_FUNC PyInit__C() {
     init_gguf(module.get());
     init_ocr(module.get());
     init_sparse(module.get());
+    init_sharded(module.get());
     init_collate(module.get());
     init_control(module.get());
     init_distributed(module.get());

@@ -1,5 +1,6 @@
 // Programs that stay open, which `oar.static` writes call by call.
 #include "common.h"
+#include "oar/autograd/sharded.h"
 #include "oar/base/scope_guard.h"
 #include "oar/compiler/capture/known.h"
 #include "oar/compiler/executor.h"
@@ -473,6 +474,10 @@ std::optional<std::vector<Dim>> constant_sizes(const Tensor& t) {
 }  // namespace
 
 Tensor known_value(const Tensor& t) {
+  if (is_sharded(t)) {
+    const GradMode quiet(false);
+    return lay_out(t, kAlone, {});
+  }
   std::optional<Program> part = constant_part_of(t);
   if (!part || !part->symbols.empty()) return t;
   const LayersOff off(kFunctionalise | kCapture);

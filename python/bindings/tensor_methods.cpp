@@ -143,7 +143,7 @@ PyObject* get_kind(PyObject* self, void*) {
 }
 PyObject* get_inplace_version(PyObject* self, void*) {
   const Tensor& t = tensor_of(self);
-  return PyLong_FromUnsignedLong(t.is_dense() ? t->storage->version() : 0);
+  return PyLong_FromUnsignedLong(t->storage ? t->storage->version() : 0);
 }
 PyObject* get_grad_node(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {

@@ -511,7 +511,9 @@ def show(self) -> str:
             ("Parameter", "ParamBase")) else head.replace("Tensor(", f"{type(self).__name__}(", 1)
     if self._kind.startswith("sparse"):
         return f"{head},\n{_sparse.lines(self, summarised)})"
-    if self._kind not in ("dense",):
+    if self._kind == "distributed":
+        head += f", process_mesh={{{self.process_mesh}}}, placements={self.placements}"  # type: ignore[attr-defined]
+    elif self._kind != "dense":
         return f"{head}, kind={self._kind})"
     body = _printing.body(summarised(self.detach()), 7)
     return f"{head},\n       {body})"

@@ -481,7 +481,11 @@ def dist_attr(self: Tensor) -> Any:
         >>> oar.ones([2]).dist_attr() is None
         True
     """
-    return self.__dict__.get("_dist_attr")
+    if self._kind != "distributed":
+        return self.__dict__.get("_dist_attr")
+    from oar.distributed.auto_parallel.api import layout
+
+    return layout(self)
 
 
 def is_dist(self: Tensor) -> bool:

@@ -15,6 +15,7 @@
 #include "oar/ops/families/selected_rows.h"
 #include "oar/ops/families/sparse.h"
 #include "oar/ops/sharding/bind.h"
+#include "oar/ops/sharding/sharded.h"
 #include "oar/runtime/start.h"
 
 namespace oar {
@@ -30,6 +31,7 @@ __attribute__((constructor)) void start() {
   install_autograd_layers();
   install_selected_rows_layer();
   install_sparse_layer();
+  install_distribution_layer();
   install_planning_layer();
   install_regions();
   fusion::install_kernel();

@@ -8,6 +8,7 @@
 #include "oar/ops/core/dispatcher.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/gen/all.h"
+#include "oar/ops/sharding/sharded.h"
 #include "oar/tensor/byte_count.h"
 #include "oar/tensor/element.h"
 #include "oar/tensor/scales.h"
@@ -217,7 +218,18 @@ TEST(Scales, ThoseThatDoNotFitAreRefused) {
 
 class Nothing : public Payload {};
 
+// While alive, no layer is installed for the kind.
+class WithoutLayer {
+ public:
+  WithoutLayer() { install_layer(kDistributed, nullptr); }
+  ~WithoutLayer() {
+    install_layer(kDistributed, nullptr);
+    install_distribution_layer();
+  }
+};
+
 TEST(Kinds, AKindWithoutALayerIsRefusedByName) {
+  const WithoutLayer none;
   const Tensor dense = tensor_of({1, 2}, {2});
   const Tensor t = Tensor::with_payload(Kind::Distributed, Shape{2}, DType::Float32, {}, 0,
                                         make_intrusive<Nothing>());
@@ -235,6 +247,7 @@ Outputs doubled_layer(const Op& op, Args args) {
 }
 
 TEST(Kinds, AnInstalledLayerGetsTheCalls) {
+  const WithoutLayer none;
   install_layer(kDistributed, doubled_layer);
   const Tensor t = Tensor::with_payload(Kind::Distributed, Shape{2}, DType::Float32, {}, 0,
                                         make_intrusive<Nothing>());

@@ -275,6 +275,8 @@ size_t expect_bits_of_whole(const char* name, const Sample& sample, DType dtype)
   generator::seed(77);
   generator::reserve(24);  // not at the start of the stream
   const RandomState begin = generator::state();
+  plan_of(op, frame.args());
+  EXPECT_EQ(generator::state(), begin) << name << ": a plan draws no numbers";
   const Outputs whole = dispatch(op, frame.args());
   const RandomState end = generator::state();
   size_t cuts = 0;

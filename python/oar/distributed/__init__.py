@@ -4,7 +4,20 @@ from oar.distributed import (  # noqa: F401  paths of Paddle
     auto_parallel, checkpoint, collective, communication, fleet, models, parallel_helper, rpc, utils)  # fmt: skip
 from oar.distributed.auto_parallel.api import dtensor_from_fn, reshard, shard_layer, shard_tensor, unshard_dtensor
 from oar.distributed.auto_parallel.dist_attr import DistAttr
-from oar.distributed.auto_parallel.optimizer import ShardingStage1, ShardingStage2, ShardingStage3, shard_optimizer
+from oar.distributed.auto_parallel.optimizer import ShardingStage1, ShardingStage2, ShardingStage3, shard_optimizer, shard_scaler
+from oar.distributed.auto_parallel.loader import shard_dataloader
+from oar.distributed.auto_parallel.local_map import local_map
+from oar.distributed.auto_parallel.parallelize import (
+    ColWiseParallel,
+    PrepareLayerInput,
+    PrepareLayerOutput,
+    RowWiseParallel,
+    SequenceParallelBegin,
+    SequenceParallelDisable,
+    SequenceParallelEnable,
+    SequenceParallelEnd,
+    parallelize,
+)
 from oar.distributed.auto_parallel.process_mesh import ProcessMesh, get_mesh, set_mesh
 from oar.distributed.auto_parallel.strategy import ProgramStrategy as Strategy
 from oar.distributed.checkpoint import (
@@ -54,6 +67,7 @@ from oar.distributed.spawn import spawn
 from oar.distributed import sharding  # after what it uses
 
 __all__ = [
+    "ColWiseParallel",
     "DataParallel",
     "DistAttr",
     "P2POp",
@@ -61,10 +75,17 @@ __all__ = [
     "ParallelMode",
     "Partial",
     "Placement",
+    "PrepareLayerInput",
+    "PrepareLayerOutput",
     "ProcessMesh",
     "ReduceOp",
     "ReduceType",
     "Replicate",
+    "RowWiseParallel",
+    "SequenceParallelBegin",
+    "SequenceParallelDisable",
+    "SequenceParallelEnable",
+    "SequenceParallelEnd",
     "Shard",
     "ShardedStateDict",
     "ShardedWeight",
@@ -106,8 +127,10 @@ __all__ = [
     "launch",
     "load_merged_state_dict",
     "load_state_dict",
+    "local_map",
     "new_group",
     "parallel_helper",
+    "parallelize",
     "recv",
     "recv_object_list",
     "reduce",
@@ -121,8 +144,10 @@ __all__ = [
     "send",
     "send_object_list",
     "set_mesh",
+    "shard_dataloader",
     "shard_layer",
     "shard_optimizer",
+    "shard_scaler",
     "shard_tensor",
     "shard_weight",
     "sharding",

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "oar/autograd/record.h"
+#include "oar/autograd/sharded.h"
 #include "oar/base/fork_mutex.h"
 #include "oar/base/interrupt.h"
 #include "oar/ops/core/autocast.h"
@@ -171,7 +172,7 @@ void BackwardRun::give(const Edge& edge, Tensor cotangent) {
 // users change gradients in place.
 Tensor owned(Tensor g, bool create_graph) {
   if (create_graph) return g;
-  if (g.kind() == Kind::Symbolic) return assign(g);
+  if (g.kind() == Kind::Symbolic || g.kind() == Kind::Distributed) return assign(g);
   if (!g.is_dense() || is_exclusive(g)) return g;
   return assign(g);
 }
@@ -230,6 +231,7 @@ void BackwardRun::run_leaf_hooks(size_t place) {
 }
 
 void BackwardRun::keep_leaf(const Tensor& leaf, Tensor cotangent) {
+  cotangent = placed_like(leaf, std::move(cotangent));
   note_wanted({leaf.impl(), 0}, cotangent);
   if (!into_leaves_) return;
   // Threads may add to one leaf at the same time. Each removes the gradient, adds to it and stores it
@@ -509,6 +511,8 @@ std::vector<Tensor> grad(TensorList outputs, TensorList inputs, TensorList cotan
   for (size_t i = 0; i < inputs.size(); ++i)
     if (is_sparse(inputs[i]) && run.found[i].defined())
       run.found[i] = with_values(inputs[i], run.found[i]);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    run.found[i] = placed_like(inputs[i], std::move(run.found[i]));
   return std::move(run.found);
 }
 

@@ -43,7 +43,7 @@ Tensor on_edge(const Tensor& content, const Edge& edge) {
 bool overwritten(const Op& op, Args args, size_t parameter, const Tensor& t) {
   if (op.schema().parameters[parameter].written) return true;
   bool found = false;
-  if (op.has(Trait::Inplace) && t.is_dense())
+  if (op.has(Trait::Inplace) && t->storage)
     for (size_t i = 0; i < args.size(); ++i)
       if (op.schema().parameters[i].written)
         for_each_tensor(args.subspan(i, 1),
@@ -113,7 +113,7 @@ void OpNode::save_argument(size_t i, Args args) {
       return bare(t);
     if (written) return copy;
     Tensor alias = saved(t);
-    if (t.is_dense())
+    if (t->storage)
       versions_.push_back({alias.impl(), t->storage->version(), static_cast<int16_t>(i)});
     return alias;
   };
@@ -144,7 +144,7 @@ void OpNode::save_outputs(const Outputs& outputs) {
       continue;
     }
     outputs_.push_back(saved(t));
-    if (t.is_dense())
+    if (t->storage)
       versions_.push_back({outputs_.back().impl(), t->storage->version(),
                            static_cast<int16_t>(-1 - static_cast<int>(result))});
   }
@@ -361,6 +361,10 @@ void check_leaf_write(const Tensor& x) {
 // After an in-place call: the written tensor's history is the new node; if it is a view, so is the
 // history of its base, and other views will refresh theirs.
 void rebase(const Tensor& x, const Intrusive<Node>& node, uint32_t index) {
+  user_check(
+      !x->view_base || x.kind() != Kind::Distributed, ErrorKind::Unsupported,
+      "a write through a view of a sharded tensor cannot be recorded.\nhint: Compute the whole tensor anew, "
+      "for example with where() or concat(), or write under no_grad().");
   if (!x->view_base || !x.is_dense()) {
     set_history(x, node, index);
     if (History* h = maybe_history(x)) ++h->epoch;
@@ -467,10 +471,13 @@ Outputs autograd_layer(const Op& op, Args args) {
 }
 
 void refresh_view_history(const Tensor& t) {
-  if (!t->view_base || !t.is_dense()) return;
+  if (!t->view_base || (!t.is_dense() && t.kind() != Kind::Distributed)) return;
   const auto* base = static_cast<History*>(t->view_base->autograd.get());
   const History* own = maybe_history(t);
   if (!base || !own || base->epoch == own->seen_epoch) return;
+  user_check(
+      t.is_dense(), ErrorKind::Unsupported,
+      "a view of a sharded tensor is used, which has been written since.\nhint: Take the view again after the write.");
   set_history(t, view_node(t), 0);
 }
 

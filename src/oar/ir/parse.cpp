@@ -138,9 +138,9 @@ Placement ProgramParser::placement(int rank) {
     in_.expect("partial");
     a.kind = MeshAxisPlacement::Partial;
     const std::string how = in_.name();
-    for (Join join : {Join::Sum, Join::Max, Join::Min, Join::Mean})
-      if (how == name_of(join)) return void(a.join = join);
-    in_.fail_here(format("partial results are joined by sum, max, min or mean, not by '{}'", how));
+    if (const std::optional<PartialBy> by = partial_named(how)) return void(a.by = *by);
+    in_.fail_here(
+        format("partial results are joined by sum, max, min, mean or prod, not by '{}'", how));
   });
   if (const std::string wrong = made.problem(rank); !wrong.empty()) in_.fail_here(wrong);
   return made;

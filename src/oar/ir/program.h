@@ -12,8 +12,8 @@
 
 #include "oar/base/api.h"
 #include "oar/base/timeline.h"
-#include "oar/ir/placement.h"
 #include "oar/ops/core/registry.h"
+#include "oar/ops/sharding/placement.h"
 #include "oar/tensor/closure.h"
 
 namespace OAR_API oar {

@@ -1,4 +1,7 @@
-"""Tensors that are laid out over a grid of processes. The only process holds the whole value of each."""
+"""Tensors that are laid out over a grid of processes.
+
+Over several processes they are sharded: each process has a piece, and ops work on pieces. A process that is alone holds the whole
+value of each tensor, with its layout as a note."""
 
 from __future__ import annotations
 
@@ -6,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import oar
 from oar._C import Tensor
+from oar.distributed.auto_parallel import _sharded
 from oar.distributed.auto_parallel.dist_attr import DistAttr
 from oar.distributed.auto_parallel.process_mesh import ProcessMesh, current_mesh
 from oar.distributed.environment import get_rank
-from oar.distributed.placement import Placement, Replicate
+from oar.distributed.placement import Placement, Replicate, Shard
 from oar.framework.parameter import Parameter
 
 if TYPE_CHECKING:
@@ -17,12 +21,24 @@ if TYPE_CHECKING:
 
     from oar import nn
 
-__all__ = ["dtensor_from_fn", "dtensor_from_local", "reshard", "shard_layer", "shard_tensor", "unshard_dtensor"]
+__all__ = ["dtensor_from_fn", "dtensor_from_local", "dtensor_to_local", "reshard", "shard_layer", "shard_tensor", "unshard_dtensor"]
 
 
 def _laid_out(tensor: Tensor, attr: DistAttr) -> Tensor:
     tensor.__dict__["_dist_attr"] = attr
     return tensor
+
+
+def layout(tensor: Tensor) -> DistAttr | None:
+    """How a sharded tensor is laid out; None for another."""
+    found = _sharded.layout_of(tensor)
+    return None if found is None else DistAttr.of("dist_attr", found[0], found[1], tensor.ndim)
+
+
+def _check_eager(where: str) -> None:
+    if not oar.in_dynamic_mode():
+        raise NotImplementedError(f"[{where}] static graphs hold no tensors that are cut over processes. "
+                                  "hint: call oar.disable_static(), and oar.jit.to_static for programs.")
 
 
 def shard_tensor(
@@ -56,6 +72,13 @@ def shard_tensor(
     if not isinstance(data, Tensor) or dtype is not None:
         tensor = oar.to_tensor(data, dtype=dtype, place=place, stop_gradient=stop_gradient)
     attr = DistAttr.of("shard_tensor", mesh, placements, tensor.ndim)
+    if _sharded.is_real():
+        _check_eager("shard_tensor")
+        piece = _sharded.lay_out("shard_tensor", tensor.detach(), mesh, attr.placements)
+        if isinstance(data, Parameter):
+            return Parameter.from_tensor(piece, name=data.name, **data._settings())
+        piece.stop_gradient = stop_gradient
+        return piece
     if not oar.in_dynamic_mode():
         return _laid_out(oar.assign(tensor), attr)
     if isinstance(data, Parameter):
@@ -107,11 +130,49 @@ def dtensor_from_local(local_tensor: Tensor, mesh: ProcessMesh, placements: Sequ
         [2]
     """
     attr = DistAttr.of("dtensor_from_local", mesh, placements, local_tensor.ndim)
+    if _sharded.is_real():
+        _check_eager("dtensor_from_local")
+        shape = _whole_shape(local_tensor, mesh, attr.placements)
+        return _sharded.from_pieces("dtensor_from_local", local_tensor, mesh, attr.placements, shape)
     elsewhere = [size for size, placement in zip(mesh.shape, attr.placements) if size > 1 and not placement.is_replicated()]
     if elsewhere:
-        raise NotImplementedError(f"[dtensor_from_local] {attr.placements} says that other processes have parts of the tensor, and Oar "
-                                  "does not connect processes yet. hint: use a mesh with one process along these axes, or Replicate().")
+        raise NotImplementedError(f"[dtensor_from_local] {attr.placements} says that other processes have parts of the tensor, but this "
+                                  "process is alone. hint: use a mesh with one process along these axes, or Replicate().")
     return _laid_out(oar.assign(local_tensor), attr)
+
+
+def _whole_shape(piece: Tensor, mesh: ProcessMesh, placements: Sequence[Placement]) -> list[int]:
+    """As in Paddle, all pieces have one size."""
+    shape = list(piece.shape)
+    for size, placement in zip(mesh.shape, placements):
+        if isinstance(placement, Shard):
+            shape[placement.get_dim()] *= size
+    return shape
+
+
+def dtensor_to_local(dist_tensor: Tensor, mesh: ProcessMesh, placements: Sequence[Placement]) -> Tensor:
+    """The piece of a tensor in this process, as a plain tensor; gradients flow through it.
+
+    Args:
+        dist_tensor: a tensor that is laid out over processes.
+        mesh: the grid to take it from.
+        placements: the placement for each axis of the grid that the pieces are to have.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> import oar.distributed as dist
+        >>> from oar.distributed.auto_parallel.api import dtensor_to_local
+        >>> mesh = dist.ProcessMesh([0])
+        >>> x = dist.shard_tensor(oar.ones([2]), mesh, [dist.Shard(0)])
+        >>> dtensor_to_local(x, mesh, [dist.Shard(0)]).is_dist()
+        False
+    """
+    DistAttr.of("dtensor_to_local", mesh, placements, dist_tensor.ndim)
+    moved = reshard(dist_tensor, mesh, placements)
+    return _sharded.own_piece(moved) if _sharded.is_real() else oar.assign(moved)
 
 
 def reshard(dist_tensor: Tensor, mesh: ProcessMesh, placements: Sequence[Placement]) -> Tensor:
@@ -133,7 +194,11 @@ def reshard(dist_tensor: Tensor, mesh: ProcessMesh, placements: Sequence[Placeme
         >>> dist.reshard(x, mesh, [dist.Replicate()]).placements
         [Replicate()]
     """
-    return _laid_out(oar.assign(dist_tensor), DistAttr.of("reshard", mesh, placements, dist_tensor.ndim))
+    attr = DistAttr.of("reshard", mesh, placements, dist_tensor.ndim)
+    if _sharded.is_real():
+        _check_eager("reshard")
+        return _sharded.lay_out("reshard", dist_tensor, mesh, attr.placements)
+    return _laid_out(oar.assign(dist_tensor), attr)
 
 
 def unshard_dtensor(dist_tensor: Tensor) -> Tensor:
@@ -156,6 +221,11 @@ def unshard_dtensor(dist_tensor: Tensor) -> Tensor:
         raise ValueError("[unshard_dtensor] the tensor is a plain one. hint: shard_tensor lays it out over processes.")
     if not oar.in_dynamic_mode():
         return oar.assign(dist_tensor)
+    if _sharded.layout_of(dist_tensor) is not None:
+        found = _sharded.whole(dist_tensor.detach())
+        if isinstance(dist_tensor, Parameter):
+            return Parameter.from_tensor(found, name=dist_tensor.name, **dist_tensor._settings())
+        return found
     if isinstance(dist_tensor, Parameter):
         return Parameter.from_tensor(dist_tensor, name=dist_tensor.name, **dist_tensor._settings())
     return dist_tensor.detach()
@@ -231,6 +301,8 @@ def annotate(x: Tensor, process_mesh: ProcessMesh | None = None, shard_spec: lis
     if mesh is None:
         raise AssertionError("[shard_tensor] pass process_mesh, or call it inside `with mesh:`.")
     specs: list[str | None] = list(shard_spec) if shard_spec is not None else [None] * x.ndim
+    if _sharded.is_real():
+        raise NotImplementedError("[shard_tensor] notes by names of axes are for one process. hint: use oar.distributed.shard_tensor.")
     if len(specs) != x.ndim:
         raise AssertionError(f"[shard_tensor] shard_spec must have one entry for each of the {x.ndim} axes, not {specs}.")
     return _laid_out(x, DistAttr(mesh, specs))
@@ -238,6 +310,9 @@ def annotate(x: Tensor, process_mesh: ProcessMesh | None = None, shard_spec: lis
 
 def local_value(tensor: Tensor) -> Tensor:
     """The piece of this process; of a tensor that is not laid out over processes, the tensor."""
+    found = _sharded.layout_of(tensor)
+    if found is not None:
+        return found[2]
     attr = tensor.dist_attr()
     if attr is None:
         return tensor

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import oar
 from oar._C import Tensor
+from oar.distributed.auto_parallel import _sharded
 from oar.distributed.auto_parallel.dist_attr import DistAttr
 from oar.distributed.auto_parallel.process_mesh import ProcessMesh, get_mesh
 from oar.distributed.placement import Placement, Replicate, Shard
 from oar.optimizer import SGD, AdamW, Optimizer
 
-__all__ = ["ShardingStage1", "ShardingStage2", "ShardingStage3", "shard_optimizer"]
+__all__ = ["ShardingStage1", "ShardingStage2", "ShardingStage3", "shard_optimizer", "shard_scaler"]
 
 
 class _Stage:
@@ -45,6 +47,8 @@ class _Stage:
         if param.is_dist():
             shares = "beta" in key or list(tensor.shape) != list(param.shape)
             placements = [Replicate()] * param.process_mesh.ndim if shares else self._placements(param)
+            if _sharded.is_real():
+                return _sharded.lay_out("shard_optimizer", tensor, param.process_mesh, placements)
             tensor.__dict__["_dist_attr"] = DistAttr.of("shard_optimizer", param.process_mesh, placements, tensor.ndim)
         return tensor
 
@@ -103,7 +107,10 @@ class ShardingStage3(_Stage):
     """
 
     def _shard_parameter(self, param: Tensor) -> None:
-        if param.is_dist():
+        if param.is_dist() and _sharded.is_real():
+            with oar.no_grad():
+                param._become(_sharded.lay_out("shard_optimizer", param.detach(), param.process_mesh, self._placements(param)))
+        elif param.is_dist():
             param.__dict__["_dist_attr"] = DistAttr.of("shard_optimizer", param.process_mesh, self._placements(param), param.ndim)
 
 
@@ -112,6 +119,9 @@ class _ShardOptimizer:
 
     def __init__(self, optimizer: Optimizer, shard_fn: Callable[[str, Tensor, Tensor], Tensor], steps: int) -> None:
         self._inner_opt, self._shard_fn, self.gradient_accumulation_steps = optimizer, shard_fn, steps
+        if _sharded.is_real():
+            first = optimizer._initial_state
+            optimizer._initial_state = lambda name, param: shard_fn(name, param, first(name, param))  # type: ignore[method-assign]
 
     def step(self) -> None:
         """A step of the optimizer."""
@@ -125,6 +135,8 @@ class _ShardOptimizer:
         return made
 
     def _lay_out(self) -> None:
+        if _sharded.is_real():
+            return  # states are made so
         params = {param.name: param for param in self._inner_opt._flat}
         for key, states in self._inner_opt._accumulators.items():
             for name, state in states.items():
@@ -169,3 +181,23 @@ def shard_optimizer(
         for param in optimizer._flat:
             stage._shard_parameter(param)
     return _ShardOptimizer(optimizer, stage, gradient_accumulation_steps)
+
+
+def shard_scaler(scaler: Any) -> Any:
+    """A gradient scaler for parameters that are laid out over processes.
+
+    Args:
+        scaler: an ``oar.amp.GradScaler``.
+
+    Returns:
+        the scaler itself: whether a gradient is finite is asked of the whole, so all processes get one answer.
+
+    Examples:
+        >>> import oar
+        >>> scaler = oar.distributed.shard_scaler(oar.amp.GradScaler(init_loss_scaling=2.0))
+        >>> scaler.scale(oar.ones([1])).item()
+        2.0
+    """
+    if not isinstance(scaler, oar.amp.GradScaler):
+        raise TypeError(f"[shard_scaler] scaler must be a GradScaler, not {type(scaler).__name__}.")
+    return scaler

@@ -21,8 +21,8 @@ _current: list[ProcessMesh] = []
 class ProcessMesh:
     """A grid of processes, with a name for each of its axes.
 
-    Oar runs one process today. It holds the whole value of each tensor, so a grid may name more processes than there are: tensors
-    on it compute as if all took part. What needs the others, such as ``get_group``, raises an error.
+    Over several processes, tensors on a grid are cut: see ``shard_tensor``. A process that is alone holds the whole value of each
+    tensor, so its grids may name more processes than there are: tensors on them compute as if all took part.
 
     Args:
         mesh: the numbers of the processes: nested lists or an array.

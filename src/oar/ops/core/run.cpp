@@ -142,17 +142,7 @@ Outputs run_derived_inplace(const Op& op, Args args, Device device) {
   const bool converted = prepare(functional, args, frame);
   if (converted) args = frame.args();
   const Metas metas = infer_results(functional, args);
-  const auto rank = [](DType t) {
-    return is_complex(t) ? 3 : is_floating(t) ? 2 : is_integral(t) ? 1 : 0;
-  };
-  user_check(rank(metas[0].dtype) <= rank(x.dtype()), ErrorKind::InvalidType,
-             "the result has dtype {} and cannot be written to a tensor of dtype {}.\nhint: Use {} "
-             "without the underscore.",
-             name_of(metas[0].dtype), name_of(x.dtype()), functional.name());
-  user_check(metas[0].shape == x.shape(), ErrorKind::InvalidArgument,
-             "the result has shape {} and cannot be written to a tensor of shape {}."
-             "\nhint: Use {} without the underscore.",
-             metas[0].shape.str(), to_string(x.dims()), functional.name());
+  check_fits_in_place(functional, metas[0].dtype, metas[0].shape, x);
   Outputs outputs;
   outputs.push_back(x);
   bool direct = !converted && metas[0].dtype == x.dtype() && !op.kernels(device.type).empty();
@@ -239,6 +229,20 @@ Outputs run_written(const Op& op, Args args, Device device) {
 void check_finite(const Op& op, const Outputs& outputs);
 
 }  // namespace
+
+void check_fits_in_place(const Op& functional, DType dtype, const Shape& shape, const Tensor& x) {
+  const auto rank = [](DType t) {
+    return is_complex(t) ? 3 : is_floating(t) ? 2 : is_integral(t) ? 1 : 0;
+  };
+  user_check(rank(dtype) <= rank(x.dtype()), ErrorKind::InvalidType,
+             "the result has dtype {} and cannot be written to a tensor of dtype {}.\nhint: Use {} "
+             "without the underscore.",
+             name_of(dtype), name_of(x.dtype()), functional.name());
+  user_check(shape == x.shape(), ErrorKind::InvalidArgument,
+             "the result has shape {} and cannot be written to a tensor of shape {}."
+             "\nhint: Use {} without the underscore.",
+             shape.str(), to_string(x.dims()), functional.name());
+}
 
 void launch(const Op& op, const oar_kernel& kernel, Args args, const Outputs& outputs,
             Device device) {

@@ -22,6 +22,9 @@ Metas infer_types(const Op& op, Args args);
 // its own, only its dtypes are checked: its parts are calls that are checked, too.
 void check_arguments(const Op& op, Args args);
 
+// Rejects what cannot be written to x: a result of `functional` with this dtype and shape.
+void check_fits_in_place(const Op& functional, DType dtype, const Shape& shape, const Tensor& x);
+
 // Do they share memory, at least in part?
 bool shares_elements(const Tensor& a, const Tensor& b);
 // Is memory of one argument written while another argument still reads it?

@@ -12,12 +12,11 @@ namespace OAR_API oar {
 void bind_rule(const ShardRule& rule, const PlanCall& call);
 // … by the decomposition of the op.
 void derive_plan(const PlanCall& call);
-// A piece of an op with such a plan, call by call (PlanFactor::by_calls).
+// A piece of an op with such a plan, call by call (PlanFactor::by_calls). Its operands are cut already; `whole`
+// tells their whole shapes.
 struct Piece;
-Outputs run_calls(const Op& op, Args args, const ShardPlan& plan, const Piece& piece);
-// … and the results with Join::Inside, by the calls that follow the joining.
-void finish_calls(const Op& op, Args args, const ShardPlan& plan, std::span<const Piece> pieces,
-                  std::span<const Outputs> results, Outputs& joined);
+Outputs run_calls(const Op& op, Args whole, const Frame& cut_call, const ShardPlan& plan,
+                  const Piece& piece);
 // A piece of one call whose operands are cut already.
 Outputs run_cut(const Op& op, const Frame& cut_call, const ShardPlan& plan, const Piece& piece);
 // One value from those of the pieces; `place`, of the value, is for Concat, op and args for Again.
@@ -32,6 +31,8 @@ ShardPlan whole_plan(const Op& op, Args args, TensorList results);
 
 // The same call on tensors without content.
 Frame bare_call(Args args);
+// … of a piece.
+Frame bare_piece(const Op& op, Args args, const ShardPlan& plan, const Piece& piece);
 
 void install_planning_layer();
 

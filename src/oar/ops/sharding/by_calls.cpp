@@ -26,11 +26,10 @@ int class_of_factor(const ShardPlan& plan, size_t factor, const ShardTrace& trac
 // A call that is cut call by call, with its decomposition.
 class Replay {
  public:
-  Replay(const Op& op, Args args, const ShardPlan& plan, size_t factor)
-      : args_(args),
-        plan_(plan),
+  Replay(const Op& op, Args whole, const ShardPlan& plan, size_t factor)
+      : plan_(plan),
         count_(plan.factors[factor].size),
-        trace_(traced(op, args)),
+        trace_(traced(op, whole)),
         classes_(trace_),
         cls_(class_of_factor(plan, factor, trace_, classes_)),
         calls_(*cut_calls(trace_, classes_, cls_)),
@@ -40,9 +39,9 @@ class Replay {
   }
 
   // A piece's part of the results, and what it hands over.
-  Outputs run(const Piece& piece) {
+  Outputs run(const Frame& cut_call, const Piece& piece) {
     for (size_t i = 0; i < plan_.operands.size(); ++i)
-      at(trace_.operands()[i]) = cut(tensor_at(args_, plan_.operands[i]), plan_.operands[i], piece);
+      at(trace_.operands()[i]) = tensor_at(cut_call.args(), plan_.operands[i]);
     for (size_t c = 0; c < trace_.calls().size(); ++c) {
       if (calls_.late[c]) continue;
       const TracedCall& call = trace_.calls()[c];
@@ -62,15 +61,12 @@ class Replay {
   }
 
   // The calls after the joining.
-  void finish(std::span<const Piece> pieces, std::span<const Outputs> results, Outputs& joined) {
+  void finish(const JoinPart& join, Outputs& joined) {
     for (size_t h = 0; h < calls_.handed.size(); ++h) {
-      std::vector<Tensor> parts;
-      for (const Outputs& of_piece : results)
-        parts.push_back(of_piece[trace_.results().size() + h]);
       const Handed& handed = calls_.handed[h];
       const TracedCall& maker = trace_.calls()[static_cast<size_t>(std::max(handed.call, 0))];
-      at(handed.value) = joined_parts(handed.join, nullptr, pieces, count_, std::move(parts),
-                                      *maker.op, maker.frame.args());
+      at(handed.value) =
+          join(handed.join, trace_.results().size() + h, *maker.op, maker.frame.args());
     }
     for (size_t c = 0; c < trace_.calls().size(); ++c)
       if (const TracedCall& call = trace_.calls()[c]; calls_.late[c])
@@ -100,7 +96,6 @@ class Replay {
     for (size_t r = 0; r < call.results.size(); ++r) at(call.results[r]) = outputs[r];
   }
 
-  const Args args_;
   const ShardPlan& plan_;
   const Dim count_;
   const ShardTrace trace_;
@@ -112,16 +107,17 @@ class Replay {
 
 }  // namespace
 
-Outputs run_calls(const Op& op, Args args, const ShardPlan& plan, const Piece& piece) {
-  return Replay(op, args, plan, piece.factor).run(piece);
+Outputs run_calls(const Op& op, Args whole, const Frame& cut_call, const ShardPlan& plan,
+                  const Piece& piece) {
+  return Replay(op, whole, plan, piece.factor).run(cut_call, piece);
 }
 
-void finish_calls(const Op& op, Args args, const ShardPlan& plan, std::span<const Piece> pieces,
-                  std::span<const Outputs> results, Outputs& joined) {
-  const auto inside = [&](size_t r) { return plan.join_of(pieces[0].factor, r) == Join::Inside; };
+void finish_calls(const Op& op, Args whole, const ShardPlan& plan, size_t factor,
+                  const JoinPart& join, Outputs& joined) {
+  const auto inside = [&](size_t r) { return plan.join_of(factor, r) == Join::Inside; };
   bool any = false;
   for (size_t r = 0; r < joined.size(); ++r) any = any || inside(r);
-  if (any) Replay(op, args, plan, pieces[0].factor).finish(pieces, results, joined);
+  if (any) Replay(op, whole, plan, factor).finish(join, joined);
 }
 
 }  // namespace oar

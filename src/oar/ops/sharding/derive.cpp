@@ -91,7 +91,7 @@ class Rehearsal {
  private:
   bool goes_through(const ShardPlan& plan, const Piece& piece) const {
     try {
-      const Frame frame = bare_piece(plan, piece);
+      const Frame frame = bare_piece(call_.op, call_.args, plan, piece);
       check_arguments(frame.args());
       const ShardTrace made(call_.op, frame.args());
       if (made.calls().size() != trace_.calls().size()) return false;
@@ -113,22 +113,6 @@ class Rehearsal {
     Frame ready;
     const bool changed = call_.op.prepares() && prepare(call_.op, args, ready);
     infer_results(call_.op, changed ? ready.args() : args);
-  }
-
-  Frame bare_piece(const ShardPlan& plan, const Piece& piece) const {
-    Frame frame = bare_call(call_.args);
-    for (const PlanTensor& place : plan.operands) {
-      Shape shape = place.shape;
-      for (size_t axis = 0; axis < shape.size(); ++axis)
-        if (place.axes[axis].factor == static_cast<int>(piece.factor))
-          shape[axis] = piece.size * place.axes[axis].inner;
-      const Tensor& t = tensor_at(frame.args(), place);
-      set_tensor(frame, place, Tensor::meta(shape, t.dtype(), t.device()));
-    }
-    const OpDef& rules = rules_of(call_.op).def();
-    if (rules.localise)
-      rules.localise({call_.op, frame, plan, piece.factor, piece.start, piece.size});
-    return frame;
   }
 
   const PlanCall& call_;
@@ -169,6 +153,21 @@ bool runs_by_calls(const PlanCall& call, const ShardTrace& trace, const Classes&
 }
 
 }  // namespace
+
+Frame bare_piece(const Op& op, Args args, const ShardPlan& plan, const Piece& piece) {
+  Frame frame = bare_call(args);
+  for (const PlanTensor& place : plan.operands) {
+    Shape shape = place.shape;
+    for (size_t axis = 0; axis < shape.size(); ++axis)
+      if (place.axes[axis].factor == static_cast<int>(piece.factor))
+        shape[axis] = piece.size * place.axes[axis].inner;
+    const Tensor& t = tensor_at(frame.args(), place);
+    set_tensor(frame, place, Tensor::meta(shape, t.dtype(), t.device()));
+  }
+  if (const OpDef& rules = rules_of(op).def(); rules.localise)
+    rules.localise({op, frame, plan, piece.factor, piece.start, piece.size});
+  return frame;
+}
 
 void derive_plan(const PlanCall& call) {
   const ShardTrace trace(call.op, call.args);

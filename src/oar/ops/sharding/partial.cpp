@@ -6,22 +6,6 @@
 namespace oar {
 namespace {
 
-// May a value that is only part of a sum (or a maximum) pass through this call? `partial` marks such
-// operands.
-bool passes(const TracedCall& call, const std::vector<bool>& partial, Join join) {
-  const Op& op = *call.op;
-  const auto count = std::count(partial.begin(), partial.end(), true);
-  if (join == Join::Again) return false;
-  if (join == Join::Max || join == Join::Min) return op.has(Trait::View) && count == 1;
-  if (op.has(Trait::Linear)) return count == static_cast<ptrdiff_t>(partial.size());
-  if (count != 1) return false;
-  const size_t which =
-      static_cast<size_t>(std::find(partial.begin(), partial.end(), true) - partial.begin());
-  const std::vector<std::string_view> names = split(op.def().linear_in, ' ');
-  const std::string& name = op.schema().parameters[call.plan.operands[which].parameter].name;
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 class Reading {
  public:
   Reading(const ShardTrace& trace, const Classes& classes, int cls)
@@ -75,7 +59,7 @@ class Reading {
       return is_integral(trace_.tensor(v).dtype()) &&
              !is_integral(trace_.tensor(call.operands[0]).dtype());
     });
-    return !rounds && passes(call, partial, *join);
+    return !rounds && passes_partial(*call.op, call.plan, partial, *join);
   }
 
   bool read(const TracedCall& call) {
@@ -115,6 +99,20 @@ class Reading {
 };
 
 }  // namespace
+
+bool passes_partial(const Op& op, const ShardPlan& plan, const std::vector<bool>& partial,
+                    Join join) {
+  const auto count = std::count(partial.begin(), partial.end(), true);
+  if (join == Join::Again) return false;
+  if (join == Join::Max || join == Join::Min) return op.has(Trait::View) && count == 1;
+  if (op.has(Trait::Linear)) return count == static_cast<ptrdiff_t>(partial.size());
+  if (count != 1) return false;
+  const size_t which =
+      static_cast<size_t>(std::find(partial.begin(), partial.end(), true) - partial.begin());
+  const std::vector<std::string_view> names = split(op.def().linear_in, ' ');
+  const std::string& name = op.schema().parameters[plan.operands[which].parameter].name;
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 std::optional<CutCalls> cut_calls(const ShardTrace& trace, const Classes& classes, int cls) {
   return Reading(trace, classes, cls).run();

@@ -24,6 +24,11 @@ struct CutCalls {
   std::vector<Handed> handed;  // what the late calls read of the others
 };
 
+// May operands that are only part of a sum (or a maximum) pass through a call, so that its result is one, too?
+// `partial` marks them.
+bool passes_partial(const Op& op, const ShardPlan& plan, const std::vector<bool>& partial,
+                    Join join);
+
 // None if the pieces of the class cannot be joined.
 std::optional<CutCalls> cut_calls(const ShardTrace& trace, const Classes& classes, int cls);
 

@@ -79,7 +79,8 @@ Tensor combined(Join join, const Tensor& a, const Tensor& b) {
   return a + b;
 }
 
-// The reduction over the results of its pieces.
+}  // namespace
+
 Tensor reduced_again(const Op& op, Args args, const std::vector<Tensor>& parts) {
   const auto axis = static_cast<size_t>(op.schema().index_of("axis"));
   const int keepdim = op.schema().index_of("keepdim");
@@ -90,8 +91,6 @@ Tensor reduced_again(const Op& op, Args args, const std::vector<Tensor>& parts) 
   if (keepdim >= 0) frame.set(static_cast<size_t>(keepdim), false);
   return dispatch(op, frame.args())[0];
 }
-
-}  // namespace
 
 const Tensor& tensor_at(Args args, const PlanTensor& place) {
   const Value& v = args[place.parameter];
@@ -116,9 +115,6 @@ Tensor cut(const Tensor& t, const PlanTensor& place, const Piece& piece) {
   return slice_view(t, index);
 }
 
-namespace {
-
-// The call of a piece from one with its operands cut: attributes as the piece needs them.
 Frame localised(const Op& op, const Frame& cut_call, const ShardPlan& plan, const Piece& piece) {
   Frame frame = cut_call.clone();
   const PlanFactor& factor = plan.factors[piece.factor];
@@ -138,6 +134,8 @@ Frame localised(const Op& op, const Frame& cut_call, const ShardPlan& plan, cons
     rules.localise({op, frame, plan, piece.factor, piece.start, piece.size});
   return frame;
 }
+
+namespace {
 
 Frame with_operands_cut(Args args, const ShardPlan& plan, const Piece& piece) {
   Frame frame(args);
@@ -175,8 +173,13 @@ Outputs run_cut(const Op& op, const Frame& cut_call, const ShardPlan& plan, cons
 }
 
 Outputs run_piece(const Op& op, Args args, const ShardPlan& plan, const Piece& piece) {
-  if (plan.factors[piece.factor].by_calls) return run_calls(op, args, plan, piece);
-  return run_cut(op, with_operands_cut(args, plan, piece), plan, piece);
+  return run_cut_piece(op, args, with_operands_cut(args, plan, piece), plan, piece);
+}
+
+Outputs run_cut_piece(const Op& op, Args whole, const Frame& cut_call, const ShardPlan& plan,
+                      const Piece& piece) {
+  return plan.factors[piece.factor].by_calls ? run_calls(op, whole, cut_call, plan, piece)
+                                             : run_cut(op, cut_call, plan, piece);
 }
 
 Tensor joined_parts(Join join, const PlanTensor* place, std::span<const Piece> pieces, Dim size,
@@ -197,17 +200,24 @@ Tensor joined_parts(Join join, const PlanTensor* place, std::span<const Piece> p
 Outputs join_pieces(const Op& op, Args args, const ShardPlan& plan, std::span<const Piece> pieces,
                     std::span<const Outputs> results) {
   const size_t factor = pieces[0].factor;
+  const auto joined_at = [&](Join join, const PlanTensor* place, size_t r, const Op& by, Args of) {
+    std::vector<Tensor> parts;
+    for (const Outputs& of_piece : results) parts.push_back(of_piece[r]);
+    return joined_parts(join, place, pieces, plan.factors[factor].size, std::move(parts), by, of);
+  };
   Outputs joined;
   for (size_t r = 0; r < plan.results.size(); ++r) {
     const Join join = plan.join_of(factor, r);
-    std::vector<Tensor> parts;
-    for (const Outputs& of_piece : results) parts.push_back(of_piece[r]);
-    joined.push_back(join == Join::Inside
-                         ? Tensor()
-                         : joined_parts(join, &plan.results[r], pieces, plan.factors[factor].size,
-                                        std::move(parts), op, args));
+    joined.push_back(join == Join::Inside ? Tensor()
+                                          : joined_at(join, &plan.results[r], r, op, args));
   }
-  if (plan.factors[factor].by_calls) finish_calls(op, args, plan, pieces, results, joined);
+  if (plan.factors[factor].by_calls)
+    finish_calls(
+        op, args, plan, factor,
+        [&](Join join, size_t r, const Op& by, Args of) {
+          return joined_at(join, nullptr, r, by, of);
+        },
+        joined);
   return joined;
 }
 

@@ -1,6 +1,9 @@
 // One piece of a call that is cut along a factor of its plan, and the whole from all pieces.
 #pragma once
 
+#include <functional>
+#include <vector>
+
 #include "oar/base/api.h"
 #include "oar/ops/core/registry.h"
 #include "oar/ops/sharding/plan.h"
@@ -24,6 +27,19 @@ Frame piece_call(const Op& op, Args args, const ShardPlan& plan, const Piece& pi
 // The results of a piece: parts of the whole's, or terms of their sum. With Join::Inside they are followed by
 // what the last calls of the decomposition need.
 Outputs run_piece(const Op& op, Args args, const ShardPlan& plan, const Piece& piece);
+// … if its operands are cut already. Of `whole`, only shapes, dtypes and attributes are read.
+Outputs run_cut_piece(const Op& op, Args whole, const Frame& cut_call, const ShardPlan& plan,
+                      const Piece& piece);
+// The attributes of a piece, in a call with its operands cut.
+Frame localised(const Op& op, const Frame& cut_call, const ShardPlan& plan, const Piece& piece);
+// A reduction of what it gave for the pieces (Join::Again).
+Tensor reduced_again(const Op& op, Args args, const std::vector<Tensor>& parts);
+
+// One value from those that the pieces have at place `result` of what run_piece returns; op and args computed it.
+using JoinPart = std::function<Tensor(Join join, size_t result, const Op& op, Args args)>;
+// The results with Join::Inside, by the calls that follow the joining.
+void finish_calls(const Op& op, Args whole, const ShardPlan& plan, size_t factor,
+                  const JoinPart& join, Outputs& joined);
 // The whole call's results from those of its pieces, in order.
 Outputs join_pieces(const Op& op, Args args, const ShardPlan& plan, std::span<const Piece> pieces,
                     std::span<const Outputs> results);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "oar/base/string_util.h"
+#include "oar/device/generator.h"
 #include "oar/ops/core/dispatcher.h"
 #include "oar/ops/sharding/bind.h"
 
@@ -150,6 +151,7 @@ void stated_plan(const PlanCall& call) {
 ShardPlan plan_of(const Op& op, Args args) {
   const LayersOff plain(kDispatchMask & ~kPlanning);
   const DimAssumptions follow_hints;  // a plan is for the hinted sizes
+  const generator::Detour aside({});  // and draws no random numbers
   const Frame meta = bare_call(args);
   ShardPlan plan = whole_plan(op, meta.args(), dispatch(op, meta.args()));
   const PlanCall call{op, meta.args(), plan};

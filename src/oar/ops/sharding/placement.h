@@ -6,20 +6,26 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "oar/base/api.h"
-#include "oar/ops/sharding/plan.h"
 
 namespace OAR_API oar {
+
+// How the devices' parts become the value.
+enum class PartialBy : uint8_t { Sum, Max, Min, Mean, Prod };
+const char* name_of(PartialBy by);  // "sum"
+std::optional<PartialBy> partial_named(std::string_view word);
 
 struct MeshAxisPlacement {
   enum Kind : uint8_t { Replicate, Shard, Partial };
   std::string mesh_axis;
   Kind kind = Replicate;
-  int32_t axis = -1;      // Shard: the axis of the value that is cut
-  Join join = Join::Sum;  // Partial: how the devices' parts become the value: Sum, Max, Min or Mean
+  int32_t axis = -1;              // Shard: the axis of the value that is cut
+  PartialBy by = PartialBy::Sum;  // Partial
   bool operator==(const MeshAxisPlacement&) const = default;
 };
 

@@ -1,4 +1,4 @@
-#include "oar/ir/placement.h"
+#include "oar/ops/sharding/placement.h"
 
 #include <algorithm>
 
@@ -11,14 +11,32 @@ namespace {
 std::string text_of(const MeshAxisPlacement& a) {
   if (a.kind == MeshAxisPlacement::Replicate) return a.mesh_axis + ": replicate";
   if (a.kind == MeshAxisPlacement::Shard) return format("{}: shard {}", a.mesh_axis, a.axis);
-  return format("{}: partial {}", a.mesh_axis, name_of(a.join));
-}
-
-bool joins_partial_results(Join join) {
-  return join == Join::Sum || join == Join::Max || join == Join::Min || join == Join::Mean;
+  return format("{}: partial {}", a.mesh_axis, name_of(a.by));
 }
 
 }  // namespace
+
+const char* name_of(PartialBy by) {
+  switch (by) {
+    case PartialBy::Max:
+      return "max";
+    case PartialBy::Min:
+      return "min";
+    case PartialBy::Mean:
+      return "mean";
+    case PartialBy::Prod:
+      return "prod";
+    default:
+      return "sum";
+  }
+}
+
+std::optional<PartialBy> partial_named(std::string_view word) {
+  for (PartialBy by :
+       {PartialBy::Sum, PartialBy::Max, PartialBy::Min, PartialBy::Mean, PartialBy::Prod})
+    if (word == name_of(by)) return by;
+  return std::nullopt;
+}
 
 std::string Placement::str() const {
   std::vector<std::string> items;
@@ -36,8 +54,6 @@ std::string Placement::problem(int rank) const {
     if (a.kind == MeshAxisPlacement::Shard && (a.axis < 0 || a.axis >= rank))
       return format("axis {} is cut along {}, but the value has {} axes", a.axis, a.mesh_axis,
                     rank);
-    if (a.kind == MeshAxisPlacement::Partial && !joins_partial_results(a.join))
-      return format("partial results along {} are not joined by {}", a.mesh_axis, name_of(a.join));
   }
   return {};
 }
