@@ -12,7 +12,7 @@
 namespace oar {
 namespace {
 
-int64_t test_mesh(std::vector<int64_t> sizes, std::vector<int64_t> place) {
+int64_t test_mesh(const std::vector<int64_t>& sizes, std::vector<int64_t> place) {
   std::vector<std::string> axes{"a", "b"};
   axes.resize(sizes.size());
   return add_mesh({"test", axes, sizes, std::move(place), std::vector<int64_t>(sizes.size())});

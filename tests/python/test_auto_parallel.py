@@ -138,7 +138,7 @@ MISTAKES = {
     "placements": (lambda g: dist.shard_tensor(oar.ones([2]), g, dist.Shard(0)), TypeError, "must be a list of Shard"),
     "cut": (lambda g: dist.shard_tensor(oar.ones([2]), g, [dist.Shard(1)]), ValueError, r"Shard\(dim=1\) cuts an axis"),
     "plain": (lambda g: dist.unshard_dtensor(oar.ones([2])), ValueError, "is a plain one"),
-    "others": (lambda g: dtensor_from_local(oar.ones([2]), g, [dist.Shard(0)]), NotImplementedError, "does not connect processes yet"),
+    "others": (lambda g: dtensor_from_local(oar.ones([2]), g, [dist.Shard(0)]), NotImplementedError, "this process is alone"),
     "partial": (lambda g: dist.Partial("sum"), TypeError, "must be one of ReduceType"),
     "attr": (lambda g: dist.DistAttr([[0]], [None]), ValueError, "must be an instance of paddle.distributed.ProcessMesh"),
     "spec": (lambda g: dist.DistAttr(g, ["z"]), ValueError, "no axis 'z'"),

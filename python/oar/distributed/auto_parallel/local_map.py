@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import oar
 from oar._C import Tensor
 from oar.distributed.auto_parallel.api import dtensor_from_local, dtensor_to_local, reshard
 from oar.distributed.auto_parallel.dist_attr import DistAttr
+from oar.utils.layers_utils import flatten, pack_sequence_as
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ def local_map(
     """
 
     def on_pieces(*args: Any, **kwargs: Any) -> Any:
-        flat = oar.utils.flatten(args)
+        flat = flatten(args)
         if in_placements is not None and len(in_placements) != len(flat):
             raise AssertionError(f"[local_map] in_placements has {len(in_placements)} entries, but there are {len(flat)} arguments.")
         wanted = in_placements if in_placements is not None else [None] * len(flat)
@@ -59,7 +59,7 @@ def local_map(
                                  f"{'a plain tensor' if isinstance(given, Tensor) else type(given).__name__}. hint: shard_tensor lays it out.")
             else:
                 pieces.append(given)
-        made = func(*oar.utils.pack_sequence_as(args, pieces), **kwargs)
+        made = func(*pack_sequence_as(args, pieces), **kwargs)
         return _joined(made, out_placements, mesh)
 
     return on_pieces
@@ -80,7 +80,7 @@ def _piece(number: int, given: Tensor, mesh: ProcessMesh, placements: Any, check
 
 
 def _joined(made: Any, out_placements: Any, mesh: ProcessMesh | None) -> Any:
-    flat = oar.utils.flatten(made)
+    flat = flatten(made)
     if len(flat) != len(out_placements):
         raise AssertionError(f"[local_map] out_placements has {len(out_placements)} entries, but the function returned {len(flat)} values.")
     whole = []
@@ -88,4 +88,4 @@ def _joined(made: Any, out_placements: Any, mesh: ProcessMesh | None) -> Any:
         if placements is not None and mesh is None:
             raise ValueError("[local_map] no argument is laid out over processes. hint: pass process_mesh.")
         whole.append(value if placements is None or mesh is None else dtensor_from_local(value, mesh, placements))
-    return oar.utils.pack_sequence_as(made, whole)
+    return pack_sequence_as(made, whole)

@@ -48,7 +48,7 @@ def _place(param: Tensor, mesh: ProcessMesh, placements: Sequence[Placement]) ->
 
 
 def _along_mp(mesh: ProcessMesh, placement: Placement, now: Sequence[Placement] | None = None) -> list[Placement]:
-    placements = list(now) if now is not None else [Replicate()] * mesh.ndim
+    placements: list[Placement] = list(now) if now is not None else [Replicate() for _ in range(mesh.ndim)]
     placements[mesh.dim_names.index("mp")] = placement
     return placements
 
