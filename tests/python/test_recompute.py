@@ -289,12 +289,6 @@ def test_mistakes():
         with pytest.raises(error, match=text):
             call()
 
-    class Group:
-        nranks = 4
-
-    with pytest.raises(NotImplementedError, match="partition=True"):
-        recompute_hybrid({"mp_group": Group, "partition": True}, oar.exp, x)
-
 
 def test_hybrid_returns_tuples():
     x = oar.ones([2])

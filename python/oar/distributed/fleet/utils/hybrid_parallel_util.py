@@ -88,21 +88,21 @@ def fused_allreduce_gradients_with_group(
         return
     factor = 1 / among.nranks if scale is None else scale
     with oar.no_grad():
-        held = [p for p in parameter_list if not p.stop_gradient and p.grad is not None and not getattr(p, "no_sync", False)]
-        for numbers in buckets_of([p.grad for p in held], bucket_size, bucket_size):
+        held = [(p, grad if grad.is_dense() else grad.to_dense()) for p in parameter_list
+                if (grad := p.grad) is not None and not p.stop_gradient and not getattr(p, "no_sync", False)]
+        for numbers in buckets_of([grad for _, grad in held], bucket_size, bucket_size):
             _join_gradients([held[n] for n in numbers], among, factor)
 
 
-def _join_gradients(parameters: list[Tensor], group: Group, factor: float) -> None:
-    for parameter in parameters:
-        if not parameter.grad.is_dense():
-            parameter.grad = parameter.grad.to_dense()
-    flat = oar.concat([oar.reshape(parameter.grad, [-1]) for parameter in parameters])
+def _join_gradients(held: list[tuple[Tensor, Tensor]], group: Group, factor: float) -> None:
+    """Adds up the gradients of parameters in one message."""
+    flat = oar.concat([oar.reshape(grad, [-1]) for _, grad in held])
     all_reduce(flat, ReduceOp.SUM, group)
     if factor != 1:
         flat = flat * factor
-    for parameter, part in zip(parameters, oar.split(flat, [parameter.numel().item() for parameter in parameters])):
-        parameter.grad.copy_(oar.reshape(part, parameter.shape))
+    for (parameter, grad), part in zip(held, oar.split(flat, [grad.numel().item() for _, grad in held])):
+        grad.copy_(oar.reshape(part, grad.shape))
+        parameter.grad = grad
 
 
 def broadcast_input_data(hcg: Any, *inputs: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:

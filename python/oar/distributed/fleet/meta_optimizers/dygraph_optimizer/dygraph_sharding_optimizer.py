@@ -72,7 +72,8 @@ class DygraphShardingOptimizer(WrappedOptimizer):
             tasks = [stream.broadcast(p.detach(), owner, self._group, sync_op=False)
                      for owner, part in zip(self._group.ranks, self._rank2params) for p in part]
             for task in tasks:
-                task.wait()
+                if task is not None:
+                    task.wait()
         return result
 
     def step(self) -> None:
