@@ -30,6 +30,7 @@ from oar.distributed.communication import (
     send_object_list,
     stream,
 )
+from oar.distributed.entry_attr import CountFilterEntry, ProbabilityEntry, ShowClickEntry
 from oar.distributed.environment import (
     ParallelEnv,
     get_backend,
@@ -42,6 +43,7 @@ from oar.distributed.environment import (
 from oar.distributed.fleet.base.topology import ParallelMode
 from oar.distributed.communication.group import (
     barrier, destroy_process_group, get_group, new_group, restart_process_group, shutdown_process_group, wait)
+from oar.distributed.fleet.dataset import InMemoryDataset, QueueDataset
 from oar.distributed.launch.main import launch
 from oar.distributed.parallel import DataParallel
 from oar.distributed.parallel_with_gloo import gloo_barrier, gloo_init_parallel_env, gloo_release
@@ -49,14 +51,18 @@ from oar.distributed.placement import Partial, Placement, ReduceType, Replicate,
 from oar.distributed.spawn import spawn
 
 __all__ = [
+    "CountFilterEntry",
     "DataParallel",
     "DistAttr",
+    "InMemoryDataset",
     "P2POp",
     "ParallelEnv",
     "ParallelMode",
     "Partial",
     "Placement",
+    "ProbabilityEntry",
     "ProcessMesh",
+    "QueueDataset",
     "ReduceOp",
     "ReduceType",
     "Replicate",
@@ -64,6 +70,7 @@ __all__ = [
     "ShardingStage1",
     "ShardingStage2",
     "ShardingStage3",
+    "ShowClickEntry",
     "Strategy",
     "all_gather",
     "all_gather_object",

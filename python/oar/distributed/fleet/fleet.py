@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from oar.distributed.environment import get_world_size, init_parallel_env
+from oar.distributed.fleet._servers import ServerCalls
 from oar.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from oar.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, RoleMakerBase
 from oar.distributed.fleet.base.topology import CommunicateTopology, HybridCommunicateGroup
@@ -20,7 +21,7 @@ _AXES = {"dp": "data", "pp": "pipe", "sharding": "sharding", "sep": "sep", "mp":
 _REWRITES = ("amp", "recompute", "gradient_merge", "lars", "lamb", "dgc", "localsgd", "adaptive_localsgd", "asp", "qat")
 
 
-class Fleet:
+class Fleet(ServerCalls):
     """The processes that train together. Today there is one.
 
     Examples:
@@ -75,6 +76,10 @@ class Fleet:
         self._user_defined_strategy = copy.deepcopy(strategy) if strategy is not None else DistributedStrategy()
         self._role_maker, self._is_collective = role_maker, role_maker._is_collective
         role_maker._generate_role()
+        self._begin_servers()
+        if self._servers is not None:
+            self._util._set_role_maker(role_maker)
+            return self
         self._check_alone()
         self._util._set_role_maker(role_maker)
         init_parallel_env()
@@ -293,6 +298,8 @@ class Fleet:
             >>> _ = fleet.init(is_collective=True)
             >>> fleet.barrier_worker()
         """
+        if self._servers is not None:
+            return self._servers.barrier()
         self._util.barrier("worker")
 
     def all_reduce(self, input: Any, mode: str = "sum") -> Any:
@@ -305,27 +312,6 @@ class Fleet:
             array(3.)
         """
         return self._util.all_reduce(input, mode, "worker")
-
-    def init_worker(self, scopes: Any = None) -> None:
-        """Connects a worker to servers: nothing to do without them.
-
-        Args:
-            scopes: the scopes of the tables; not used without servers.
-
-        Examples:
-            >>> from oar.distributed import fleet
-            >>> _ = fleet.init(is_collective=True)
-            >>> fleet.init_worker()
-        """
-
-    def stop_worker(self) -> None:
-        """Ends the connection of a worker to servers: nothing to do without them.
-
-        Examples:
-            >>> from oar.distributed import fleet
-            >>> _ = fleet.init(is_collective=True)
-            >>> fleet.stop_worker()
-        """
 
     def distributed_optimizer(self, optimizer: Any, strategy: DistributedStrategy | None = None) -> Fleet:
         """Keeps an optimiser, whose ``minimize`` this object then offers. For static programs.
@@ -340,6 +326,8 @@ class Fleet:
         self.user_defined_optimizer = optimizer
         if strategy is not None:
             self._user_defined_strategy = copy.deepcopy(strategy)
+        if self._servers is not None:
+            self._train_with_servers(optimizer, strategy)
         return self
 
     def minimize(self, loss: Any, startup_program: Any = None, parameter_list: Any = None, no_grad_set: Any = None) -> Any:
@@ -371,6 +359,10 @@ class Fleet:
         """
         if self.user_defined_optimizer is None:
             raise RuntimeError("[fleet.minimize] there is no optimiser. hint: call fleet.distributed_optimizer(optimizer) first.")
+        if self._servers is not None:
+            from oar.distributed.ps.program import minimize
+
+            return minimize(self._servers, loss, startup_program, parameter_list, no_grad_set)
         rewrites = [name for name in _REWRITES if getattr(self._user_defined_strategy, name)]
         if rewrites:
             raise NotImplementedError(f"[fleet.minimize] the strategy sets {', '.join(rewrites)}, which Oar does not apply to static "
