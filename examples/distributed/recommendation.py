@@ -23,11 +23,12 @@ FIELDS = 3
 def clicks(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Users like some of ten topics; an article has one, and some hours are better than others."""
     rng = np.random.default_rng(seed)
-    user, article, hour = rng.integers(0, 2000, count), rng.integers(0, 500, count), rng.integers(0, 24, count)
-    taste = np.random.default_rng(0).standard_normal((2000, 10))[user, article % 10]
+    user, article, hour = rng.integers(0, 400, count), rng.integers(0, 200, count), rng.integers(0, 24, count)
+    taste = np.random.default_rng(0).standard_normal((400, 10))[user, article % 10]
     chance = 1 / (1 + np.exp(-2 * taste - np.sin(hour / 4)))
-    keys = np.stack([user, article + (1 << 32), hour + (2 << 32)], 1) * 0x9E3779B97F4A7C15  # any 64-bit integers will do
-    return keys.astype("int64"), (rng.random(count) < chance).astype("float32")[:, None]
+    keys = np.stack([user, article, hour], 1).astype("uint64") + (np.arange(FIELDS, dtype="uint64") << np.uint64(32))
+    keys *= np.uint64(0x9E3779B97F4A7C15)  # spread over all 64-bit integers
+    return keys.view("int64"), (rng.random(count) < chance).astype("float32")[:, None]
 
 
 class DeepFM(nn.Layer):
@@ -58,7 +59,7 @@ def train(options: argparse.Namespace) -> None:
     oar.seed(0)
     net = DeepFM(8, options.disk)
     rule = oar.optimizer.SGD(0.2, parameters=net.parameters()) if options.mode == "geo" else oar.optimizer.Adagrad(
-        0.05, parameters=net.parameters())
+        0.1, parameters=net.parameters())
     optimizer = fleet.distributed_optimizer(rule)
     fleet.init_worker()
     keys, labels = clicks(options.steps * options.batch, seed=1)
