@@ -55,11 +55,28 @@ class ServerCalls:
                 failure begins with its own state instead.
             var_names: accepted for compatibility; all tables are read.
             kwargs: accepted for compatibility.
+
+        Examples:
+            >>> from oar.distributed import fleet
+            >>> def serve():
+            ...     fleet.init_server()
+            ...     fleet.run_server()
+            ...
         """
         self._servers_of("init_server").init_server(dirname)
 
     def run_server(self) -> None:
-        """Serves until all workers have called ``stop_worker``."""
+        """Serves until all workers have called ``stop_worker``.
+
+        Examples:
+            >>> from oar.distributed import fleet
+            >>> def main():
+            ...     fleet.init(fleet.PaddleCloudRoleMaker())
+            ...     if fleet.is_server():
+            ...         fleet.init_server()
+            ...         fleet.run_server()
+            ...
+        """
         self._servers_of("run_server").run_server()
 
     def init_worker(self, scopes: Any = None) -> None:
@@ -100,6 +117,12 @@ class ServerCalls:
             dirname: a folder. Servers on several machines need one that all share, or their parts must be gathered.
             main_program: the program; the default one when None.
             mode: 0 saves everything, 1 the rows that changed since the last save with mode 0.
+
+        Examples:
+            >>> from oar.distributed import fleet
+            >>> def save_all(step):
+            ...     fleet.save_persistables(None, f"tables-{step}")
+            ...
         """
         if self._servers is None:
             import oar
@@ -119,6 +142,12 @@ class ServerCalls:
             feed: accepted without a value: a program for inference has no rows of servers in it.
             fetch: likewise.
             configs: ``mode``, as for ``save_persistables``.
+
+        Examples:
+            >>> from oar.distributed import fleet
+            >>> def save_changes():
+            ...     fleet.save("tables", mode=1)
+            ...
         """
         if feed or fetch:
             raise NotImplementedError("[fleet.save] a program for inference with rows of servers is not there yet. hint: leave feed and "
@@ -131,6 +160,12 @@ class ServerCalls:
         Args:
             path: the folder.
             mode: accepted for compatibility.
+
+        Examples:
+            >>> from oar.distributed import fleet
+            >>> def go_on():
+            ...     fleet.load_model("tables")
+            ...
         """
         self._servers_of("load_model").load(path)
 
@@ -139,5 +174,11 @@ class ServerCalls:
 
         Args:
             threshold: accepted for compatibility; ``Score`` of a table sets the limits.
+
+        Examples:
+            >>> from oar.distributed import fleet
+            >>> def end_of_day():
+            ...     fleet.shrink()
+            ...
         """
         self._servers_of("shrink").shrink()

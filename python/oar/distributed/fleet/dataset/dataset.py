@@ -12,6 +12,10 @@ from oar._lazy import np
 
 __all__ = ["DatasetBase", "InMemoryDataset", "QueueDataset"]
 
+# Settings of Paddle that change nothing here.
+_ACCEPTED = ("input_type", "fs_name", "fs_ugi", "download_cmd", "data_feed_type", "queue_num", "merge_size", "parse_ins_id",
+             "parse_content", "parse_logkey", "fleet_send_batch_size", "fleet_send_sleep_seconds", "fea_eval", "candidate_size")
+
 Sample = list[Any]  # an array for each slot
 
 
@@ -35,7 +39,14 @@ def _parsed(line: str, variables: list[Any], where: str) -> Sample:
 
 
 class DatasetBase:
-    """What the datasets share: files, the command that their lines are piped through, and the inputs that they feed."""
+    """What the datasets share: files, the command that their lines are piped through, and the inputs that they feed.
+
+    Examples:
+        >>> import oar
+        >>> from oar.distributed.fleet.dataset import DatasetBase
+        >>> isinstance(oar.distributed.QueueDataset(), DatasetBase)
+        True
+    """
 
     def __init__(self) -> None:
         self._batch_size, self._threads = 1, 1
@@ -43,27 +54,28 @@ class DatasetBase:
         self._command = "cat"
         self._files: list[str] = []
 
-    def init(self, batch_size: int = 1, thread_num: int = 1, use_var: Any = (), pipe_command: str = "cat", input_type: int = 0,
-             fs_name: str = "", fs_ugi: str = "", download_cmd: str = "cat", **kwargs: Any) -> None:
+    def init(self, **kwargs: Any) -> None:
         """Sets how files are read.
 
         Args:
-            batch_size: samples of a batch.
-            thread_num: files that are read at once.
-            use_var: the inputs of the program, in the order of the slots in a line.
-            pipe_command: a command of the shell that each file is piped through; it writes a sample in each line.
-            input_type: accepted for compatibility.
-            fs_name: accepted without a value: files are local.
-            fs_ugi: accepted for compatibility.
-            download_cmd: accepted for compatibility.
-            kwargs: settings of the derived class.
+            kwargs: ``batch_size``: samples of a batch, 1 by default; ``thread_num``: files that are read at once; ``use_var``: the
+                inputs of the program, in the order of the slots in a line; ``pipe_command``: a command of the shell that each file
+                is piped through, ``cat`` by default; it writes a sample in each line. Other settings of Paddle are accepted.
         """
-        if fs_name:
-            raise NotImplementedError(f"[dataset] files of {fs_name} are not read. hint: read them in pipe_command, or copy them.")
-        self._set_batch_size(batch_size)
-        self._set_thread(thread_num)
-        self._set_use_var(list(use_var))
-        self._set_pipe_command(pipe_command)
+        self._set(kwargs)
+
+    def _set(self, settings: dict[str, Any]) -> None:
+        if settings.get("fs_name"):
+            raise NotImplementedError(f"[dataset] files of {settings['fs_name']} are not read. hint: read them in pipe_command, or copy "
+                                      "them.")
+        setters: dict[str, Callable[[Any], None]] = {
+            "batch_size": self._set_batch_size, "thread_num": self._set_thread, "use_var": self._set_use_var,
+            "pipe_command": self._set_pipe_command}
+        for name, value in settings.items():
+            if name in setters:
+                setters[name](value)
+            elif name not in _ACCEPTED:
+                raise TypeError(f"[dataset] there is no setting '{name}'. hint: the settings are {', '.join([*setters, *_ACCEPTED])}.")
 
     def _set_batch_size(self, batch_size: int) -> None:
         if batch_size < 1:
@@ -190,12 +202,7 @@ class InMemoryDataset(DatasetBase):
         Args:
             kwargs: as for ``init``.
         """
-        setters: dict[str, Callable[[Any], None]] = {
-            "batch_size": self._set_batch_size, "thread_num": self._set_thread, "use_var": self._set_use_var,
-            "pipe_command": self._set_pipe_command}
-        for name, value in kwargs.items():
-            if name in setters:
-                setters[name](value)
+        self._set(kwargs)
 
     def load_into_memory(self, is_shuffle: bool = False) -> None:
         """Reads all files.
