@@ -36,7 +36,9 @@ def launch(mode: str, folder: Path) -> list[list[float]]:
 
 
 def test_synchronous_training_is_that_of_one_process(tmp_path: Path) -> None:
+    """Although a server is killed in between."""
     losses = np.mean(launch("sync", tmp_path), 0)
+    assert [len((tmp_path / f"server{i}").read_text().split()) for i in range(2)] == [2, 1]  # starts
     content = np.load(tmp_path / "rows.npz")
     oar.seed(3)
     net = work.DeepFM(lambda width, name: nn.Embedding(work.FIELDS * work.WORDS, width))
