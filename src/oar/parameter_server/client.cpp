@@ -126,14 +126,9 @@ class GrpcClient final : public Client {
   }
 
   void arrive(const std::string& channel, bool apply) override {
-    uint64_t round = 0;
-    {
-      const std::lock_guard lock(mutex_);
-      round = ++rounds_[channel];
-    }
     // Only the end of a step concerns all servers.
-    if (!apply) return arrive_at(0, channel, round, apply);
-    at_all_servers([&](uint32_t server) { arrive_at(server, channel, round, apply); });
+    if (!apply) return arrive_at(0, channel, apply);
+    at_all_servers([&](uint32_t server) { arrive_at(server, channel, apply); });
   }
 
   void save(const std::string& table, const std::string& folder, SaveMode mode) override {
@@ -197,6 +192,8 @@ class GrpcClient final : public Client {
     std::unique_ptr<Connection> connection;
     std::mutex changing;  // changes reach a server one by one, in the order of their numbers
     uint64_t number = 0;
+    // By channel. A job that failed may have left the servers at different rounds.
+    std::map<std::string, uint64_t> rounds;
   };
 
   // ---- Calls
@@ -271,13 +268,15 @@ class GrpcClient final : public Client {
                "the server at {} is number {} of {}, and this worker has it as number {} of "
                "{}.\nhint: Give all processes the same list of servers.",
                servers_[server]->address, reply.index(), reply.servers(), server, servers_.size());
-    const std::lock_guard lock(mutex_);
-    for (const auto& [channel, round] : reply.rounds()) {
-      rounds_[channel] = std::max(rounds_[channel], round);
-    }
+    servers_[server]->rounds.insert(reply.rounds().begin(), reply.rounds().end());
   }
 
-  void arrive_at(uint32_t server, const std::string& channel, uint64_t round, bool apply) {
+  void arrive_at(uint32_t server, const std::string& channel, bool apply) {
+    uint64_t round = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      round = ++servers_[server]->rounds[channel];
+    }
     const auto deadline = Clock::now() + options_.timeout;
     for (;;) {
       wire::Request request;
@@ -390,9 +389,8 @@ class GrpcClient final : public Client {
   ClientOptions options_;
   uint64_t id_;
   std::vector<std::unique_ptr<Remote>> servers_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // of the rounds, and of what follows
   std::map<std::string, TableOptions> tables_;
-  std::map<std::string, uint64_t> rounds_;
 };
 
 }  // namespace
