@@ -7,6 +7,8 @@ set(OAR_PART_OF
   "none=backend/cts/"            # part of the tests
   "none=startup_runtime\\.cpp"   # in place of startup.cpp, where the full library is not built
   "none=compiler/codegen/llvm/"  # a library of its own: codegen.cmake
+  "distributed=parameter_server/library\\.cpp"
+  "none=parameter_server/"       # a library of its own: parameter_server.cmake
   "none=cli/oar_run\\.cpp"        # the command of the runtime library
   "command=cli/"
   "core=ops/sharding/(join_names|placement)\\.cpp"  # placements in programs are printed with them

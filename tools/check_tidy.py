@@ -30,7 +30,7 @@ def compile_commands(build: Path) -> list[dict[str, str]]:
     subprocess.run(["cmake", "--preset", "release", "-B", str(folder), "-DOAR_GROUPS=OFF"], cwd=ROOT, check=True,
                    capture_output=True)
     text = (folder / "compile_commands.json").read_text()
-    for made in ("generated", "codegen"):
+    for made in ("generated", "codegen", "parameter_server"):
         text = text.replace(f"{folder}/{made}", f"{build}/{made}")
     return json.loads(text)
 

@@ -24,6 +24,7 @@ case $purpose in
     if [ "$purpose" = build ]; then
       requirements+=(build)
       packages+=(llvm-19-dev clang-19) # the code generator
+      packages+=(libgrpc++-dev protobuf-compiler-grpc librocksdb-dev) # parameter servers
     fi
     ;;
   check)

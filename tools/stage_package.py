@@ -65,7 +65,8 @@ def stage(source: Path, build: Path) -> None:
         link_tree(root / "oar", package / "include" / "oar", wanted, (".h", ".inc"))
     names = ["lib/liboar.so", "bin/oar"]
     # Loaded from the folder of liboar.so, if they are there.
-    optional = ("lib/libdnnl.so.3", "lib/liboar_codegen.so", "lib/liboar_gloo.so", "lib/liboar_mpi.so")
+    optional = ("lib/libdnnl.so.3", "lib/liboar_codegen.so", "lib/liboar_gloo.so", "lib/liboar_mpi.so",
+                "lib/liboar_parameter_server.so")
     names += [name for name in optional if (build / name).exists()]
     for name in names:
         link(build / name, package / name)

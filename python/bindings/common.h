@@ -208,6 +208,7 @@ std::vector<Dim> sizes_in_program(const Tensor& t);
 void init_user_ops(PyObject* module);
 void init_control(PyObject* module);
 void init_distributed(PyObject* module);
+void init_parameter_server(PyObject* module);
 PyObject* from_value(const Value& v);  // framework.cpp
 
 }  // namespace oar::python

@@ -47,6 +47,7 @@ PyMODINIT_FUNC PyInit__C() {
     init_collate(module.get());
     init_control(module.get());
     init_distributed(module.get());
+    init_parameter_server(module.get());
     init_static(module.get());
     init_guards(module.get());
     init_call_keys(module.get());

@@ -172,7 +172,8 @@ def test_the_quickstart_trains_to_the_same_numbers_in_cpp(tmp_path):
 
 # These have their own tests.
 OWN_TEST = [ROOT / "README.md", ROOT / "examples" / "oar_reader" / "README.md",
-            *(ROOT / "docs" / page for page in ("custom-ops.md", "importing.md", "ocr.md", "onnx.md", "paddle-models.md", "tutorial.md"))]
+            *(ROOT / "docs" / page for page in ("custom-ops.md", "importing.md", "ocr.md", "onnx.md", "paddle-models.md",
+                                         "parameter-server.md", "tutorial.md"))]
 WITH_PYTHON = [page for page in PAGES if fences(str(page), "python") and page not in OWN_TEST]
 
 
@@ -192,6 +193,14 @@ def test_python_of_the_page_on_models_of_paddle(tmp_path):
     after = "import numpy as np\nnp.testing.assert_allclose(scores.numpy(), net(oar.to_tensor(image)).numpy(), rtol=1e-4, atol=1e-5)\n"
     (tmp_path / "page.py").write_text("\n".join([before, *fences("docs/paddle-models.md", "python"), after]))
     run(sys.executable, "page.py", cwd=tmp_path)
+
+
+@pytest.mark.skipif(bool(oar._C.parameter_server_missing()), reason="this build has no parameter servers")
+@pytest.mark.parametrize("number", range(2))
+def test_scripts_of_the_page_on_servers(number, tmp_path):
+    """Its blocks are scripts of their own."""
+    (tmp_path / "train.py").write_text(fences("docs/parameter-server.md", "python")[number])
+    run(sys.executable, "-m", "oar.distributed.launch", "--server_num", 1, "--worker_num", 1, "train.py", cwd=tmp_path)
 
 
 def test_python_of_the_example_reader(tmp_path):

@@ -46,6 +46,7 @@ from oar.distributed.communication import (
     send_object_list,
     stream,
 )
+from oar.distributed.entry_attr import CountFilterEntry, ProbabilityEntry, ShowClickEntry
 from oar.distributed.environment import (
     ParallelEnv,
     get_backend,
@@ -59,6 +60,7 @@ from oar.distributed.fleet.base.topology import ParallelMode
 from oar.distributed.fleet.layers.mpu.mp_ops import split
 from oar.distributed.communication.group import (
     barrier, destroy_process_group, get_group, new_group, restart_process_group, shutdown_process_group, wait)
+from oar.distributed.fleet.dataset import InMemoryDataset, QueueDataset
 from oar.distributed.launch.main import launch
 from oar.distributed.parallel import DataParallel
 from oar.distributed.parallel_with_gloo import gloo_barrier, gloo_init_parallel_env, gloo_release
@@ -68,8 +70,10 @@ from oar.distributed import sharding  # after what it uses
 
 __all__ = [
     "ColWiseParallel",
+    "CountFilterEntry",
     "DataParallel",
     "DistAttr",
+    "InMemoryDataset",
     "P2POp",
     "ParallelEnv",
     "ParallelMode",
@@ -77,7 +81,9 @@ __all__ = [
     "Placement",
     "PrepareLayerInput",
     "PrepareLayerOutput",
+    "ProbabilityEntry",
     "ProcessMesh",
+    "QueueDataset",
     "ReduceOp",
     "ReduceType",
     "Replicate",
@@ -92,6 +98,7 @@ __all__ = [
     "ShardingStage1",
     "ShardingStage2",
     "ShardingStage3",
+    "ShowClickEntry",
     "Strategy",
     "all_gather",
     "all_gather_object",

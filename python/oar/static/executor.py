@@ -173,7 +173,68 @@ class Executor:
         fetched = [entry for entry in wanted if not isinstance(entry, Operator)]
         pruned = use_prune and len(fetched) == len(wanted)
         with written_elsewhere():
-            return _run(program, _checked_feed(program, feed), fetched, scope, return_numpy, pruned)
+            given = _checked_feed(program, feed)
+            if not program._lookups and program._server_step is None:
+                return _run(program, given, fetched, scope, return_numpy, pruned)
+            return _run_with_servers(program, given, fetched, scope, return_numpy, pruned)
+
+    def train_from_dataset(
+        self,
+        program: Program | CompiledProgram | None = None,
+        dataset: Any = None,
+        scope: Scope | None = None,
+        thread: int = 0,
+        debug: bool = False,
+        fetch_list: Any = None,
+        fetch_info: list[str] | None = None,
+        print_period: int = 100,
+        fetch_handler: Any = None,
+    ) -> None:
+        """Run a training program once over a dataset.
+
+        Args:
+            program: the default main program when None.
+            dataset: an ``InMemoryDataset`` or a ``QueueDataset``.
+            scope: where the program's states live; the global scope when None.
+            thread: accepted for compatibility; batches run one after another.
+            debug: print what is fetched for every batch.
+            fetch_list: variables to print.
+            fetch_info: a text for each of them.
+            print_period: batches between two lines.
+            fetch_handler: not there yet.
+        """
+        from oar.static.from_dataset import run_from_dataset
+
+        run_from_dataset(self, "train_from_dataset", program, dataset, scope, debug, fetch_list, fetch_info, print_period, fetch_handler)
+
+    def infer_from_dataset(
+        self,
+        program: Program | CompiledProgram | None = None,
+        dataset: Any = None,
+        scope: Scope | None = None,
+        thread: int = 0,
+        debug: bool = False,
+        fetch_list: Any = None,
+        fetch_info: list[str] | None = None,
+        print_period: int = 100,
+        fetch_handler: Any = None,
+    ) -> None:
+        """Run a program once over a dataset. Pass one without updates: ``program.clone(for_test=True)``.
+
+        Args:
+            program: the default main program when None.
+            dataset: an ``InMemoryDataset`` or a ``QueueDataset``.
+            scope: where the program's states live; the global scope when None.
+            thread: accepted for compatibility; batches run one after another.
+            debug: print what is fetched for every batch.
+            fetch_list: variables to print.
+            fetch_info: a text for each of them.
+            print_period: batches between two lines.
+            fetch_handler: not there yet.
+        """
+        from oar.static.from_dataset import run_from_dataset
+
+        run_from_dataset(self, "infer_from_dataset", program, dataset, scope, debug, fetch_list, fetch_info, print_period, fetch_handler)
 
     def close(self) -> None:
         """Nothing is held."""
@@ -301,6 +362,18 @@ def _run(
         return [t.numpy() for t in outputs]
     lengths = [[next(results).tolist() for _ in level] for level in levels]
     return [content_with_lengths(t, rows) if rows else t.detach().clone() for t, rows in zip(outputs, lengths)]
+
+
+def _run_with_servers(
+    program: Program, feed: dict[str, Any], fetched: list[Any], scope: Scope, return_numpy: bool, pruned: bool
+) -> list[Any]:
+    from oar.distributed.ps import program as servers
+
+    def execute(feed: dict[str, Any], more: list[Any]) -> list[Any]:
+        results = _run(program, feed, [*fetched, *more], scope, return_numpy, pruned)
+        return [*results[: len(fetched)], *(np.asarray(result) for result in results[len(fetched) :])]
+
+    return servers.run(program, feed, scope, execute)
 
 
 @contextlib.contextmanager

@@ -188,6 +188,8 @@ class Program:
         self._feed_names: list[str] = []  # of a program that was loaded
         self._drafts: dict[Any, Any] = {}
         self._fetch_names: list[str] = []
+        self._lookups: list[Any] = []  # in tables of servers
+        self._server_step: Any = None
         self._lengths: dict[str, Tensor] = {}  # of sequences, by the open size that they divide
         self._low_ranges: list[tuple[int, int]] = []  # the calls inside `amp.fp16_guard`
         self._seed = Program._seed_to_come
@@ -283,8 +285,10 @@ class Program:
             twin._adopt(twin._builder.find(name), name, parameter)
         lengths = {size: twin._builder.find(variable.name) for size, variable in self._lengths.items()}
         twin._lengths = {size: found for size, found in lengths.items() if found is not None}
+        twin._lookups = list(self._lookups)
         if not for_test:
             twin._optimizers = list(self._optimizers)
+            twin._server_step = self._server_step
             twin._low_ranges = list(self._low_ranges)
         return twin
 

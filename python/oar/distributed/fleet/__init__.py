@@ -32,6 +32,12 @@ barrier_worker = fleet.barrier_worker
 all_reduce = fleet.all_reduce
 init_worker = fleet.init_worker
 stop_worker = fleet.stop_worker
+init_server = fleet.init_server
+run_server = fleet.run_server
+save = fleet.save
+save_persistables = fleet.save_persistables
+load_model = fleet.load_model
+shrink = fleet.shrink
 minimize = fleet.minimize
 get_hybrid_communicate_group = fleet.get_hybrid_communicate_group
 
@@ -61,12 +67,14 @@ __all__ = [
     "get_log_level_code",
     "get_log_level_name",
     "init",
+    "init_server",
     "init_worker",
     "is_coordinator",
     "is_first_worker",
     "is_server",
     "is_worker",
     "layers",
+    "load_model",
     "local_device_ids",
     "local_rank",
     "meta_parallel",
@@ -76,10 +84,14 @@ __all__ = [
     "rank",
     "rank_in_node",
     "recompute",
+    "run_server",
+    "save",
+    "save_persistables",
     "server_endpoints",
     "server_index",
     "server_num",
     "set_log_level",
+    "shrink",
     "stop_worker",
     "util",
     "utils",

@@ -7,6 +7,7 @@ from typing import Any
 
 from oar.distributed import _launched
 from oar.distributed.environment import get_world_size, init_parallel_env, is_initialized
+from oar.distributed.fleet._servers import ServerCalls
 from oar.distributed.fleet.base.degrees import AXES, sizes_of_grid
 from oar.distributed.fleet.base.distributed_strategy import DistributedStrategy
 from oar.distributed.fleet.base.role_maker import PaddleCloudRoleMaker, RoleMakerBase
@@ -20,7 +21,7 @@ __all__ = ["Fleet"]
 _REWRITES = ("amp", "recompute", "gradient_merge", "lars", "lamb", "dgc", "localsgd", "adaptive_localsgd", "asp", "qat")
 
 
-class Fleet:
+class Fleet(ServerCalls):
     """The processes that train together.
 
     Examples:
@@ -75,6 +76,10 @@ class Fleet:
         self._user_defined_strategy = copy.deepcopy(strategy) if strategy is not None else DistributedStrategy()
         self._role_maker, self._is_collective = role_maker, role_maker._is_collective
         role_maker._generate_role()
+        self._begin_servers()
+        if self._servers is not None:
+            self._util._set_role_maker(role_maker)
+            return self
         self._check_roles()
         self._util._set_role_maker(role_maker)
         if not is_initialized():
@@ -86,9 +91,9 @@ class Fleet:
     def _check_roles(self) -> None:
         role, processes = self._roles(), get_world_size()
         if role._server_num() > 0 or (not self._is_collective and role._worker_num() > 1):
-            raise NotImplementedError(
-                f"[fleet.init] there are {role._worker_num()} workers and {role._server_num()} servers, and Oar has no servers of "
-                "parameters yet. hint: pass is_collective=True and start workers only.")
+            raise ValueError(
+                f"[fleet.init] there are {role._worker_num()} workers and {role._server_num()} servers. hint: pass is_collective=True and start "
+                "workers only, or is_collective=False and at least one server.")
         if self._is_collective and role._worker_num() != processes:
             raise ValueError(f"[fleet.init] the role maker names {role._worker_num()} workers, but the launcher of this process has started "
                              f"{processes}. hint: start as many with python -m oar.distributed.launch --nproc_per_node N.")
@@ -300,6 +305,8 @@ class Fleet:
             >>> _ = fleet.init(is_collective=True)
             >>> fleet.barrier_worker()
         """
+        if self._servers is not None:
+            return self._servers.barrier()
         self._util.barrier("worker")
 
     def all_reduce(self, input: Any, mode: str = "sum") -> Any:
@@ -312,27 +319,6 @@ class Fleet:
             array(3.)
         """
         return self._util.all_reduce(input, mode, "worker")
-
-    def init_worker(self, scopes: Any = None) -> None:
-        """Connects a worker to servers: nothing to do without them.
-
-        Args:
-            scopes: the scopes of the tables; not used without servers.
-
-        Examples:
-            >>> from oar.distributed import fleet
-            >>> _ = fleet.init(is_collective=True)
-            >>> fleet.init_worker()
-        """
-
-    def stop_worker(self) -> None:
-        """Ends the connection of a worker to servers: nothing to do without them.
-
-        Examples:
-            >>> from oar.distributed import fleet
-            >>> _ = fleet.init(is_collective=True)
-            >>> fleet.stop_worker()
-        """
 
     def distributed_optimizer(self, optimizer: Any, strategy: DistributedStrategy | None = None) -> Fleet:
         """Keeps an optimiser, whose ``minimize`` this object then offers. For static programs.
@@ -347,6 +333,8 @@ class Fleet:
         self.user_defined_optimizer = optimizer
         if strategy is not None:
             self._user_defined_strategy = copy.deepcopy(strategy)
+        if self._servers is not None:
+            self._train_with_servers(optimizer, strategy)
         return self
 
     def minimize(self, loss: Any, startup_program: Any = None, parameter_list: Any = None, no_grad_set: Any = None) -> Any:
@@ -378,6 +366,10 @@ class Fleet:
         """
         if self.user_defined_optimizer is None:
             raise RuntimeError("[fleet.minimize] there is no optimiser. hint: call fleet.distributed_optimizer(optimizer) first.")
+        if self._servers is not None:
+            from oar.distributed.ps.program import minimize
+
+            return minimize(self._servers, loss, startup_program, parameter_list, no_grad_set)
         rewrites = [name for name in _REWRITES if getattr(self._user_defined_strategy, name)]
         if rewrites:
             raise NotImplementedError(f"[fleet.minimize] the strategy sets {', '.join(rewrites)}, which Oar does not apply to static "

@@ -77,6 +77,8 @@ def distributed_optimizer(optimizer: Any, strategy: DistributedStrategy | None =
     fleet = _process.fleet
     if not oar.in_dynamic_mode():
         return fleet.distributed_optimizer(optimizer, strategy)
+    if fleet._servers is not None:
+        return fleet._train_with_servers(optimizer, strategy)
     fleet.user_defined_optimizer = optimizer
     if strategy is not None:
         fleet._user_defined_strategy = copy.deepcopy(strategy)

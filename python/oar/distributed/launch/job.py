@@ -184,6 +184,11 @@ def _watch(processes: list[_Process], check: Callable[[], None]) -> int:
     while time.monotonic() < deadline and any(p.child.poll() is None for p in processes):
         time.sleep(0.05)
     _end(processes)
+    return _say_failure(failed)
+
+
+def _say_failure(failed: _Process) -> int:
+    """Prints how a process failed, and the end of its log. The exit code of the job."""
     code = failed.child.returncode
     how = f"was killed by the signal {signal.Signals(-code).name}" if code < 0 else f"ended with the code {code}"
     print(f"\n[launch] the process with the rank {failed.rank} {how}. The end of its log, {failed.log}:\n\n{failed.tail()}",

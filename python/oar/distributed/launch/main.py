@@ -35,7 +35,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--log_dir", default="log", help="the folder for a log of each process")
     add("--log_overwrite", default="False", help="True: older logs are not kept")
     add("--job_id", default="default", help="a name, in the names of logs")
-    add("--run_mode", default="collective", help="collective")
+    add("--run_mode", default=None, help="collective, or ps: with servers of parameters; ps is meant where servers are named")
+    add("--server_num", type=int, default=None, help="ps: servers of parameters on this machine")
+    add("--worker_num", type=int, default=None, help="ps: workers on this machine")
+    add("--trainer_num", type=int, default=None, help="another name of --worker_num")
+    add("--servers", default=None, help="ps: host:port of all servers, separated by commas; those of --host are started here")
+    add("--workers", default=None, help="ps: host:port of all workers, separated by commas")
+    add("--trainers", default=None, help="another name of --workers")
     add("--max_restart", type=int, default=0, help="how often the processes are started again after a failure")
     add("--start_port", type=int, default=None, help="the first of the ports that PADDLE_TRAINER_ENDPOINTS names")
     add("--backend", default=None, choices=("gloo", "mpi"), help="the engine")
@@ -47,8 +53,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _check(options: argparse.Namespace) -> None:
-    if options.run_mode not in ("collective", None):
-        raise NotImplementedError(f"[launch] --run_mode {options.run_mode} is not there yet. hint: use collective.")
+    if options.run_mode not in ("collective", "ps", "rpc", None):
+        raise ValueError(f"[launch] --run_mode is {options.run_mode}. hint: use collective, rpc (which is the same), or ps.")
     if (options.master or "").startswith("file://") and not (options.nnodes and ":" in options.nnodes):
         raise ValueError("[launch] a folder as --master is for a range of machines, such as --nnodes 2:4. hint: pass host:port.")
 
@@ -73,22 +79,25 @@ def _run_here(options: argparse.Namespace) -> None:
 
 def launch() -> None:
     """Runs the script of the command line in several processes. The command is
-    ``python -m oar.distributed.launch --nproc_per_node 2 script.py arguments ...``; it takes Paddle's options. Under ``mpirun``
+    ``python -m oar.distributed.launch --nproc_per_node 2 script.py arguments ...`` or, with servers of parameters,
+    ``python -m oar.distributed.launch --server_num 2 --worker_num 2 script.py arguments ...``; it takes Paddle's options. Under ``mpirun``
     and ``srun``, which start the processes themselves, it runs the script.
 
     Examples:
         >>> import sys
         >>> import oar
-        >>> sys.argv = ["launch", "--run_mode", "ps", "train.py"]
+        >>> sys.argv = ["launch", "--run_mode", "heter", "train.py"]
         >>> oar.distributed.launch()
         Traceback (most recent call last):
         ...
-        NotImplementedError: [launch] --run_mode ps is not there yet. hint: use collective.
+        ValueError: [launch] --run_mode is heter. hint: use collective, rpc (which is the same), or ps.
     """
-    from oar.distributed.launch import elastic, job
+    from oar.distributed.launch import elastic, job, ps_job
 
     options = _parser().parse_args()
     _check(options)
+    if options.run_mode == "ps" or options.server_num or options.servers:
+        sys.exit(ps_job.run(options))
     devices = _devices(options)
     count = (len(devices) or 1) if options.nproc_per_node is None else options.nproc_per_node
     if count < 1:

@@ -141,15 +141,16 @@ def sparse_embedding(
     dtype: Any = "float32",
     slot: Any = None,
 ) -> Tensor:
-    """As ``embedding``: without parameter servers the table is one of this process.
+    """As ``embedding``, with a table on the servers of ``fleet.init``; any 64-bit integer is a key then. Without servers the table is one
+    of this process.
 
     Args:
         input: the input.
         size: the number of rows and the width.
         padding_idx: an index whose row is zeros.
         is_test: whether to use the running statistics.
-        entry: accepted for compatibility.
-        table_class: accepted for compatibility.
+        entry: which keys get a row on servers: ``CountFilterEntry``, ``ProbabilityEntry`` or ``ShowClickEntry``; None for all.
+        table_class: ``'SSDSparseTable'`` keeps the rows of servers on disk.
         param_attr: a ``ParamAttr`` or an initialiser for the weight.
         dtype: the dtype of the result; None takes the default, or that of the input.
         slot: accepted for compatibility.
@@ -173,6 +174,18 @@ def sparse_embedding(
     """
     if 0 in input.shape:
         raise ValueError(f"[sparse_embedding] input has shape {list(input.shape)}; it must have elements.")
+    from oar.distributed.fleet import _process
+
+    servers = _process.fleet._servers
+    if servers is not None:
+        from oar.distributed.ps.program import lookup
+        from oar.distributed.ps.tables import TableConfig, initial_of
+        from oar.utils import unique_name
+
+        name = getattr(param_attr, "name", None) or unique_name.generate("sparse_embedding")
+        width = int(size[1])
+        table = TableConfig(name, width, initial=initial_of(param_attr, width), entry=entry, on_disk=table_class == "SSDSparseTable")
+        return lookup(input, table, servers, padding_idx)
     if entry is not None:
         raise ValueError("[sparse_embedding] entry is for tables of parameter servers, which there are none of.")
     return embedding(input, size, False, False, padding_idx, param_attr, dtype)

@@ -1,4 +1,4 @@
-"""Servers of parameters: which server keeps which parameter. Servers themselves are not available yet."""
+"""Servers of parameters: which server keeps which parameter. ``oar.distributed.fleet`` has the servers."""
 
 from oar.incubate.distributed.fleet.parameter_server import ir
 
