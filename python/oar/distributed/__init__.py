@@ -46,6 +46,7 @@ from oar.distributed.launch.main import launch
 from oar.distributed.parallel import DataParallel
 from oar.distributed.parallel_with_gloo import gloo_barrier, gloo_init_parallel_env, gloo_release
 from oar.distributed.placement import Partial, Placement, ReduceType, Replicate, Shard
+from oar.distributed.planning import calibrate, load_plan
 from oar.distributed.spawn import spawn
 
 __all__ = [
@@ -75,6 +76,7 @@ __all__ = [
     "batch_isend_irecv",
     "broadcast",
     "broadcast_object_list",
+    "calibrate",
     "collective",
     "communication",
     "destroy_process_group",
@@ -95,6 +97,7 @@ __all__ = [
     "is_initialized",
     "isend",
     "launch",
+    "load_plan",
     "new_group",
     "parallel_helper",
     "recv",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <set>
 
 #include "oar/base/error.h"
@@ -64,8 +65,7 @@ class Elimination {
     for (auto it = trail_.rbegin(); it != trail_.rend(); ++it) {
       size_t index = 0;
       for (int n : it->scope)
-        index =
-            index * problem_.options(n) + static_cast<size_t>(chosen[static_cast<size_t>(n)]);
+        index = index * problem_.options(n) + static_cast<size_t>(chosen[static_cast<size_t>(n)]);
       chosen[static_cast<size_t>(it->variable)] = it->best[index];
     }
   }
@@ -99,8 +99,7 @@ class Elimination {
       int chosen = 0;
       for (size_t o = 0; o < options; ++o) {
         double sum = 0;
-        for (size_t f = 0; f < used.size(); ++f)
-          sum += factors_[used[f]].table[at[f] + o * own[f]];
+        for (size_t f = 0; f < used.size(); ++f) sum += factors_[used[f]].table[at[f] + o * own[f]];
         if (sum < least) {
           least = sum;
           chosen = static_cast<int>(o);
@@ -140,8 +139,7 @@ Order order_of(const Choices& problem, double limit) {
   }
   const auto width = [&](int v) {
     auto entries = static_cast<double>(problem.options(v));
-    for (int n : around[static_cast<size_t>(v)])
-      entries *= static_cast<double>(problem.options(n));
+    for (int n : around[static_cast<size_t>(v)]) entries *= static_cast<double>(problem.options(n));
     return entries;
   };
   std::set<std::pair<double, int>> queue;
@@ -216,8 +214,8 @@ class Search {
       if (!branched_[v])
         factors.push_back({{static_cast<int>(v)}, cost});
       else
-        constant += fixed(static_cast<int>(v)) < 0 ? least(cost)
-                                                   : cost[static_cast<size_t>(chosen[v])];
+        constant +=
+            fixed(static_cast<int>(v)) < 0 ? least(cost) : cost[static_cast<size_t>(chosen[v])];
     }
     for (const Choices::Link& l : problem_.links()) add_link(l, fixed, factors, constant);
     Elimination elimination(problem_, std::move(factors), constant);
@@ -299,6 +297,80 @@ class Search {
   double open_ = kInfinite;
 };
 
+// The options that may be part of the best choice: not those that another one beats whatever the neighbours choose.
+class Pruning {
+ public:
+  explicit Pruning(const Choices& problem) : problem_(problem), links_of_(problem.size()) {
+    for (size_t v = 0; v < problem.size(); ++v) {
+      kept_.emplace_back(problem.options(static_cast<int>(v)));
+      std::iota(kept_.back().begin(), kept_.back().end(), 0);
+    }
+    for (size_t l = 0; l < problem.links().size(); ++l) {
+      links_of_[static_cast<size_t>(problem.links()[l].a)].push_back(l);
+      links_of_[static_cast<size_t>(problem.links()[l].b)].push_back(l);
+    }
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t v = 0; v < problem.size(); ++v) changed |= prune(static_cast<int>(v));
+    }
+  }
+
+  Choices reduced() const {
+    Choices small;
+    for (size_t v = 0; v < kept_.size(); ++v) {
+      std::vector<double> cost;
+      for (int o : kept_[v]) cost.push_back(problem_.costs()[v][static_cast<size_t>(o)]);
+      small.add(std::move(cost));
+    }
+    for (const Choices::Link& l : problem_.links())
+      small.link(l.a, l.b, [&](int a, int b) {
+        return cost(l, kept_[static_cast<size_t>(l.a)][static_cast<size_t>(a)],
+                    kept_[static_cast<size_t>(l.b)][static_cast<size_t>(b)]);
+      });
+    return small;
+  }
+  std::vector<int> original(std::vector<int> options) const {
+    for (size_t v = 0; v < options.size(); ++v)
+      options[v] = kept_[v][static_cast<size_t>(options[v])];
+    return options;
+  }
+
+ private:
+  double cost(const Choices::Link& l, int a, int b) const {
+    return l.cost[static_cast<size_t>(a) * problem_.options(l.b) + static_cast<size_t>(b)];
+  }
+
+  bool prune(int v) {
+    std::vector<int>& kept = kept_[static_cast<size_t>(v)];
+    for (size_t k = 0; k < kept.size() && kept.size() > 1; ++k)
+      for (size_t other = 0; other < kept.size(); ++other)
+        if (other != k && beats(v, kept[other], kept[k])) {
+          kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(k));
+          return true;
+        }
+    return false;
+  }
+
+  // Is `better` never dearer than `worse`?
+  bool beats(int v, int better, int worse) const {
+    const std::vector<double>& own = problem_.costs()[static_cast<size_t>(v)];
+    double gain = own[static_cast<size_t>(worse)] - own[static_cast<size_t>(better)];
+    for (size_t at : links_of_[static_cast<size_t>(v)]) {
+      const Choices::Link& l = problem_.links()[at];
+      double least = kInfinite;
+      for (int o : kept_[static_cast<size_t>(l.a == v ? l.b : l.a)])
+        least = std::min(least, l.a == v ? cost(l, worse, o) - cost(l, better, o)
+                                         : cost(l, o, worse) - cost(l, o, better));
+      gain += least;
+    }
+    return gain >= 0;
+  }
+
+  const Choices& problem_;
+  std::vector<std::vector<size_t>> links_of_;
+  std::vector<std::vector<int>> kept_;
+};
+
 }  // namespace
 
 int Choices::add(std::vector<double> cost) {
@@ -315,8 +387,7 @@ void Choices::charge(int variable, const std::vector<double>& cost) {
 void Choices::link_table(int a, int b, std::vector<double> table) {
   const size_t rows = options(a), columns = options(b);
   if (a == b) {
-    for (size_t o = 0; o < rows; ++o)
-      costs_[static_cast<size_t>(a)][o] += table[o * columns + o];
+    for (size_t o = 0; o < rows; ++o) costs_[static_cast<size_t>(a)][o] += table[o * columns + o];
     return;
   }
   if (a > b) {
@@ -343,9 +414,16 @@ double Choices::cost_of(const std::vector<int>& chosen) const {
 
 Chosen choose(const Choices& problem, const std::vector<std::vector<int>>& hints,
               const ChooseLimits& limits) {
-  Search search(problem, order_of(problem, limits.table), limits);
-  for (const std::vector<int>& hint : hints) search.offer(hint);
-  return search.run();
+  const Pruning pruning(problem);
+  const Choices small = pruning.reduced();
+  Chosen best = Search(small, order_of(small, limits.table), limits).run();
+  best.options = pruning.original(std::move(best.options));
+  for (const std::vector<int>& hint : hints)
+    if (const double cost = problem.cost_of(hint); cost < best.cost) {
+      best.options = hint;
+      best.cost = cost;
+    }
+  return best;
 }
 
 }  // namespace oar::planner

@@ -14,7 +14,8 @@
 
 #include "oar/base/api.h"
 
-namespace OAR_API oar::planner {
+namespace OAR_API oar {
+namespace planner {
 
 class Choices {
  public:
@@ -68,4 +69,5 @@ struct ChooseLimits {
 Chosen choose(const Choices& problem, const std::vector<std::vector<int>>& hints = {},
               const ChooseLimits& limits = {});
 
-}  // namespace oar::planner
+}  // namespace planner
+}  // namespace oar

@@ -35,11 +35,15 @@ double flat_time(Collective collective, double bytes, int64_t size, const Link& 
   const double n = static_cast<double>(size), rounds = std::ceil(std::log2(n));
   const double pass = (n - 1) / n * bytes / link.bandwidth;
   switch (collective) {
-    case Collective::AllReduce: return 2 * rounds * link.latency + 2 * pass;
+    case Collective::AllReduce:
+      return 2 * rounds * link.latency + 2 * pass;
     case Collective::AllGather:
-    case Collective::ReduceScatter: return rounds * link.latency + pass;
-    case Collective::AllToAll: return rounds * link.latency + pass;
-    case Collective::Send: return link.latency + bytes / link.bandwidth;
+    case Collective::ReduceScatter:
+      return rounds * link.latency + pass;
+    case Collective::AllToAll:
+      return rounds * link.latency + pass;
+    case Collective::Send:
+      return link.latency + bytes / link.bandwidth;
   }
   return 0;
 }
@@ -74,11 +78,16 @@ double part(JsonReader& json, const std::string& key) {
 Link parse_link(JsonReader& json) {
   Link link;
   json.object([&](const std::string& key) {
-    if (key == "name") link.name = json.string();
-    else if (key == "devices") link.devices = json.unsigned_integer();
-    else if (key == "latency") link.latency = checked_number(json, key, 0);
-    else if (key == "bandwidth") link.bandwidth = positive(json, key);
-    else refuse_key(key, {"name", "devices", "latency", "bandwidth"});
+    if (key == "name")
+      link.name = json.string();
+    else if (key == "devices")
+      link.devices = json.unsigned_integer();
+    else if (key == "latency")
+      link.latency = checked_number(json, key, 0);
+    else if (key == "bandwidth")
+      link.bandwidth = positive(json, key);
+    else
+      refuse_key(key, {"name", "devices", "latency", "bandwidth"});
   });
   user_check(link.devices > 1, ErrorKind::InvalidArgument,
              "the link \"{}\" connects {} devices.\nhint: Give \"devices\", at least 2.", link.name,
@@ -170,9 +179,7 @@ std::string at_scale(double value, double step, std::initializer_list<const char
 
 }  // namespace
 
-const char* name_of(Collective collective) {
-  return kCollectives[static_cast<size_t>(collective)];
-}
+const char* name_of(Collective collective) { return kCollectives[static_cast<size_t>(collective)]; }
 
 double Machine::time_of(const Cost& cost) const {
   const double products = cost.products / (flops * std::max(product_efficiency, 1e-6));
@@ -249,9 +256,9 @@ Machine parse_machine(std::string_view text) {
              "the machine \"{}\" has no links.\nhint: Give \"links\": [{{\"name\": \"net\", "
              "\"devices\": 8, \"latency\": 1e-5, \"bandwidth\": 1e9}}].",
              m.name);
-  const bool nested = std::is_sorted(m.links.begin(), m.links.end(), [](const Link& a, const Link& b) {
-    return a.devices < b.devices;
-  });
+  const bool nested =
+      std::is_sorted(m.links.begin(), m.links.end(),
+                     [](const Link& a, const Link& b) { return a.devices < b.devices; });
   user_check(nested, ErrorKind::InvalidArgument,
              "the links of \"{}\" do not connect more and more devices.\nhint: Put the innermost "
              "first.",
@@ -261,17 +268,21 @@ Machine parse_machine(std::string_view text) {
 
 std::string to_json(const Machine& m) {
   std::string out = "{\n  \"name\": " + json_quoted(m.name);
-  const std::pair<const char*, double> numbers[] = {
-      {"flops", m.flops},   {"scalar_flops", m.scalar_flops}, {"bandwidth", m.bandwidth},
-      {"memory", m.memory}, {"product_efficiency", m.product_efficiency},
-      {"memory_efficiency", m.memory_efficiency}, {"launch", m.launch}, {"overlap", m.overlap}};
+  const std::pair<const char*, double> numbers[] = {{"flops", m.flops},
+                                                    {"scalar_flops", m.scalar_flops},
+                                                    {"bandwidth", m.bandwidth},
+                                                    {"memory", m.memory},
+                                                    {"product_efficiency", m.product_efficiency},
+                                                    {"memory_efficiency", m.memory_efficiency},
+                                                    {"launch", m.launch},
+                                                    {"overlap", m.overlap}};
   for (const auto& [key, value] : numbers)
     out += format(",\n  \"{}\": {}", key, number_text(value));
   std::vector<std::string> rows;
   for (const Link& l : m.links)
-    rows.push_back(format("    {{\"name\": {}, \"devices\": {}, \"latency\": {}, \"bandwidth\": {}}}",
-                          json_quoted(l.name), l.devices, number_text(l.latency),
-                          number_text(l.bandwidth)));
+    rows.push_back(
+        format("    {{\"name\": {}, \"devices\": {}, \"latency\": {}, \"bandwidth\": {}}}",
+               json_quoted(l.name), l.devices, number_text(l.latency), number_text(l.bandwidth)));
   out += ",\n  \"links\": [\n" + join(rows, ",\n") + "\n  ]";
   rows.clear();
   for (const Curve& c : m.curves) {
@@ -292,9 +303,9 @@ double parse_bytes(std::string_view text, std::string_view what) {
   text.remove_prefix(static_cast<size_t>(end - text.data()));
   const std::string unit = to_lower(trim(text));
   static const std::map<std::string, double> kUnits = {
-      {"", 1},      {"b", 1},      {"kb", 1e3},       {"mb", 1e6},         {"gb", 1e9},
-      {"tb", 1e12}, {"kib", 1024}, {"mib", 1 << 20},  {"gib", 1 << 30},    {"tib", 1024.0 * (1 << 30)},
-      {"k", 1e3},   {"m", 1e6},    {"g", 1e9},        {"t", 1e12}};
+      {"", 1},      {"b", 1},      {"kb", 1e3},      {"mb", 1e6},      {"gb", 1e9},
+      {"tb", 1e12}, {"kib", 1024}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"tib", 1024.0 * (1 << 30)},
+      {"k", 1e3},   {"m", 1e6},    {"g", 1e9},       {"t", 1e12}};
   const auto found = kUnits.find(unit);
   user_check(error == std::errc() && found != kUnits.end() && value > 0 && std::isfinite(value),
              ErrorKind::InvalidArgument,
@@ -303,7 +314,9 @@ double parse_bytes(std::string_view text, std::string_view what) {
   return value * found->second;
 }
 
-std::string bytes_text(double bytes) { return at_scale(bytes, 1000, {"B", "kB", "MB", "GB", "TB"}); }
+std::string bytes_text(double bytes) {
+  return at_scale(bytes, 1000, {"B", "kB", "MB", "GB", "TB"});
+}
 
 std::string seconds_text(double seconds) {
   return at_scale(seconds * 1e9, 1000, {"ns", "us", "ms", "s"});

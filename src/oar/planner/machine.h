@@ -13,7 +13,8 @@
 #include "oar/base/api.h"
 #include "oar/ops/core/op_def.h"
 
-namespace OAR_API oar::planner {
+namespace OAR_API oar {
+namespace planner {
 
 enum class Collective : uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll, Send };
 
@@ -22,9 +23,9 @@ const char* name_of(Collective collective);
 // Devices of one group that is connected by the same links: those in a box, those in a room.
 struct Link {
   std::string name;
-  int64_t devices = 1;    // of a group; the outermost link connects all
-  double latency = 0;     // seconds of a message
-  double bandwidth = 1;   // bytes in a second that one device sends while it receives as many
+  int64_t devices = 1;   // of a group; the outermost link connects all
+  double latency = 0;    // seconds of a message
+  double bandwidth = 1;  // bytes in a second that one device sends while it receives as many
 };
 
 // Measured: the time of a collective by the bytes of the whole tensor, ascending.
@@ -44,15 +45,16 @@ struct Group {
 
 struct Machine {
   std::string name = "machine";
-  double flops = 1e11;             // in a second, in sums of products
-  double scalar_flops = 1e10;      // … in any other arithmetic
-  double bandwidth = 1e10;         // bytes in a second between a device and its memory
-  double memory = 16e9;            // bytes of a device
-  double product_efficiency = 1;   // what is reached of the flops in products
-  double memory_efficiency = 1;    // … of the bandwidth
-  double launch = 0;               // seconds that every kernel takes besides
-  double overlap = 0;              // the part of gradients' collectives that backward hides, if it is long enough
-  std::vector<Link> links;         // innermost first
+  double flops = 1e11;            // in a second, in sums of products
+  double scalar_flops = 1e10;     // … in any other arithmetic
+  double bandwidth = 1e10;        // bytes in a second between a device and its memory
+  double memory = 16e9;           // bytes of a device
+  double product_efficiency = 1;  // what is reached of the flops in products
+  double memory_efficiency = 1;   // … of the bandwidth
+  double launch = 0;              // seconds that every kernel takes besides
+  double overlap =
+      0;  // the part of gradients' collectives that backward hides, if it is long enough
+  std::vector<Link> links;  // innermost first
   std::vector<Curve> curves;
 
   // Of a call on one device.
@@ -72,7 +74,8 @@ std::string to_json(const Machine& machine);
 
 // "40GB", "512 MiB", "1e9": bytes. An error names `what` if it is no amount.
 double parse_bytes(std::string_view text, std::string_view what);
-std::string bytes_text(double bytes);    // "39.5 GB"
+std::string bytes_text(double bytes);      // "39.5 GB"
 std::string seconds_text(double seconds);  // "12.3 ms"
 
-}  // namespace oar::planner
+}  // namespace planner
+}  // namespace oar
