@@ -2,7 +2,7 @@
 
 # Which part a file of src/oar belongs to: the first row that matches the beginning of its path. A part may use those before it
 # in OAR_PARTS.
-set(OAR_PARTS core records cpu runtime media training distributed compiler interop ocr)
+set(OAR_PARTS core records cpu runtime media training distributed compiler planner interop ocr)
 set(OAR_PART_OF
   "none=backend/cts/"            # part of the tests
   "none=startup_runtime\\.cpp"   # in place of startup.cpp, where the full library is not built
@@ -19,6 +19,7 @@ set(OAR_PART_OF
   "compiler=(compiler|extension|backend/null)/"
   "engines=distributed/(gloo|mpi)/"  # libraries of their own, below
   "distributed=distributed/"
+  "planner=planner/"
   "interop=interop/"
   "ocr=ocr/"
   "compiler=ops/core/(cost|scalar|trait_names)\\.cpp"
@@ -184,7 +185,7 @@ function(oar_precompile_headers target folder header)
   endif()
 endfunction()
 oar_precompile_headers(oar_core cmake precompiled/common.h)
-foreach(part IN ITEMS records runtime training compiler distributed interop)
+foreach(part IN ITEMS records runtime training compiler distributed planner interop)
   if(TARGET oar_${part} AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT OAR_DEPLOY)
     target_precompile_headers(oar_${part} REUSE_FROM oar_core)
     target_compile_options(oar_${part} PRIVATE -fpch-preprocess -fpch-deps)

@@ -10,7 +10,7 @@ from pathlib import Path
 from check_common import ROOT, finish, project_files
 
 ORDER = ["base", "tensor", "device", "ops", "backend", "formats", "media", "autograd", "nn", "ir", "runtime",
-         "compiler", "extension", "distributed", "parameter_server", "interop", "ocr", "inference", "serving", "cli"]
+         "compiler", "extension", "distributed", "parameter_server", "planner", "interop", "ocr", "inference", "serving", "cli"]
 
 # For folders with subfolders: which of them may not include which.
 APART = {("ops/core", "ops/families"), ("ops/sharding", "ops/families")}

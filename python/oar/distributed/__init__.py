@@ -65,6 +65,7 @@ from oar.distributed.launch.main import launch
 from oar.distributed.parallel import DataParallel
 from oar.distributed.parallel_with_gloo import gloo_barrier, gloo_init_parallel_env, gloo_release
 from oar.distributed.placement import Partial, Placement, ReduceType, Replicate, Shard
+from oar.distributed.planning import calibrate, load_plan
 from oar.distributed.spawn import spawn
 from oar.distributed import sharding  # after what it uses
 
@@ -112,6 +113,7 @@ __all__ = [
     "broadcast_object_list",
     "build_sharded_state_dict",
     "checkpoint",
+    "calibrate",
     "collective",
     "communication",
     "destroy_process_group",
@@ -135,6 +137,7 @@ __all__ = [
     "load_merged_state_dict",
     "load_state_dict",
     "local_map",
+    "load_plan",
     "new_group",
     "parallel_helper",
     "parallelize",

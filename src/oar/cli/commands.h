@@ -1,6 +1,7 @@
 // The subcommands of `oar`. Each prints to `out` and returns the exit status.
 #pragma once
 
+#include <cstdint>
 #include <iosfwd>
 #include <string>
 #include <vector>
@@ -31,6 +32,22 @@ int inspect(std::ostream& out, bool color, const InspectQuery& query);
 
 // The dashboard. It is written in Python, which takes this process over and parses the words itself.
 int board(const std::vector<std::string>& words);
+
+struct PlanQuery {
+  std::string path,
+      method = "forward";  // a training step: .oar, the text of a program, or a description .json
+  std::string mesh, memory,
+      machine;  // "8x4", "40GB", a file; empty: any mesh, the machine's, this one
+  int64_t devices = 0, batch = 0;  // 0: of the mesh; the model's
+  std::vector<std::string> told, places;
+  std::string svg;  // where to draw it; empty: nowhere
+  bool json = false;
+};
+// How a training step runs on many devices; 1 if it does not fit into their memory.
+int plan(std::ostream& out, bool color, const PlanQuery& query);
+
+// `calibrate`. The Python package takes this process over and parses the words.
+int distributed(const std::vector<std::string>& words);
 
 struct ConvertQuery {
   std::string source, target, weights, method;

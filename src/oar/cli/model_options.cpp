@@ -150,6 +150,48 @@ void add_train(CLI::App& app, bool color, int& status) {
   command->callback([query, color, &status] { status = train_model(std::cout, color, *query); });
 }
 
+void add_plan(CLI::App& app, bool color, int& status) {
+  auto query = std::make_shared<PlanQuery>();
+  CLI::App* command = app.add_subcommand(
+      "plan", "Plan a training step on many devices: replicas, cut tensors, pipelines.");
+  command
+      ->add_option(
+          "model", query->path,
+          "A training step: an .oar file, the text of a program, or a description of a transformer (.json)")
+      ->required();
+  command->add_option("--mesh", query->mesh, "The devices as a mesh, outermost axis first: 8x4");
+  command->add_option("--devices", query->devices, "The number of devices, in any mesh");
+  command->add_option("--memory", query->memory,
+                      "Of a device: 40GB; the machine's if it is left out");
+  command->add_option("--machine", query->machine,
+                      "A description of the machine, as `oar distributed calibrate` writes it");
+  command->add_option("--batch", query->batch, "The batch of a description");
+  command
+      ->add_option("--compare", query->told,
+                   "A plan to compare with: \"mine: data=8,tensor=4,micro=2,zero=1\"")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--place", query->places,
+                   "Fix a value along the tensor axis: NAME=AXIS, or NAME=whole")
+      ->allow_extra_args(false);
+  command->add_option("--method", query->method,
+                      "The method of an .oar file; forward if none is named");
+  command->add_option("--svg", query->svg, "Draw the plan into this file, too");
+  command->add_flag("--json", query->json, "Print JSON; oar.distributed.load_plan reads it");
+  command->footer(
+      "Examples:\n"
+      "  oar plan step.oar --mesh 8x4 --memory 40GB --svg plan.svg\n"
+      "  oar plan examples/planner/gpt3_175b.json --machine examples/planner/a100.json --devices 1024\n"
+      "Status 1: no plan fits into the memory.");
+  command->callback([query, color, &status] { status = plan(std::cout, color, *query); });
+
+  CLI::App* measured = app.add_subcommand(
+      "distributed", "Measure processes of this machine: oar distributed calibrate.");
+  measured->set_help_flag();
+  measured->prefix_command();
+  measured->callback([measured, &status] { status = distributed(measured->remaining()); });
+}
+
 }  // namespace
 
 void add_model_commands(CLI::App& app, bool color, int& status) {
@@ -157,6 +199,7 @@ void add_model_commands(CLI::App& app, bool color, int& status) {
   add_bench(app, color, status);
   add_convert(app, status);
   add_train(app, color, status);
+  add_plan(app, color, status);
 }
 
 }  // namespace oar::cli

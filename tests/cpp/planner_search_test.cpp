@@ -1,0 +1,212 @@
+// Placements and plans of whole training steps.
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "capture_util.h"
+#include "oar/ir/parse.h"
+#include "oar/planner/report.h"
+#include "oar/planner/search.h"
+#include "oar/planner/transformer.h"
+
+namespace oar::planner {
+namespace {
+
+Machine test_machine() {
+  Machine m;
+  m.flops = 1e14;
+  m.scalar_flops = 1e13;
+  m.bandwidth = 1e12;
+  m.memory = 80e9;
+  m.launch = 1e-6;
+  m.links = {{"box", 8, 1e-6, 1e11}, {"net", 1 << 20, 1e-5, 1e10}};
+  return m;
+}
+
+Transformer small_model() {
+  Transformer m;
+  m.layers = 4;
+  m.hidden = 1024;
+  m.heads = 16;
+  m.vocabulary = 8192;
+  m.sequence = 512;
+  m.batch = 32;
+  return m;
+}
+
+AxisRequest along(int64_t size, AxisRequest::Batch batch) {
+  AxisRequest request;
+  request.axis = {"tensor", {size, 1}};
+  request.batch = batch;
+  return request;
+}
+
+Layout layout_of(const Program& program, const AxisPlan& plan, const char* name) {
+  const ValueId id = program.find(name);
+  EXPECT_NE(id, kNoValue) << name;
+  return plan.made[static_cast<size_t>(id)];
+}
+
+TEST(PlannerSearch, ReadsPhases) {
+  const Program program = training_step(small_model());
+  EXPECT_TRUE(verify(program).empty()) << join(verify(program), "\n");
+  const Step step = read_step(program);
+  EXPECT_EQ(step.batch, 32);
+  std::array<double, 3> flops{};
+  size_t updates = 0;
+  for (const StepCall& call : step.calls) {
+    flops[static_cast<size_t>(call.phase)] += call.cost.products;
+    updates += call.phase == Phase::Update;
+  }
+  EXPECT_EQ(updates, (program.states.size() - 1) / 4);  // one part for each parameter
+  // Two products of the backward phase for each of the forward phase; attention's derivative computes its scores again.
+  EXPECT_NEAR(flops[1] / flops[0], 2, 0.3);
+  EXPECT_EQ(flops[2], 0);
+}
+
+TEST(PlannerSearch, RefusesWhatIsNoTrainingStep) {
+  const Program program = parse_program(
+      "program f(%x: float32[4, 2]) -> (%y: float32[4, 2]) {\n  %y = relu(%x) : float32[4, 2]\n}");
+  EXPECT_NE(error_of([&] { read_step(program); }).find("no training step"), std::string::npos);
+}
+
+TEST(PlannerSearch, WeightsAreCutAndStayWhereTheyAreIfMemoryIsDear) {
+  Transformer m = small_model();
+  m.batch = 1;
+  m.sequence = 64;
+  const Program program = training_step(m);
+  const Step step = read_step(program);
+  AxisRequest request = along(8, AxisRequest::Batch::Whole);
+  request.price = 1e-9;
+  const AxisPlan plan = place(step, test_machine(), request);
+  for (const char* name : {"layer1.query", "layer1.out", "layer1.up", "layer1.down"})
+    EXPECT_GE(layout_of(program, plan, name), 0) << name;
+  // Activations are smaller than weights here, so only they are sent, as by hand.
+  for (const Transfer& t : transfers_of(step, test_machine(), plan, 1))
+    if (t.phase != Phase::Update) {
+      EXPECT_LE(t.bytes, 64 * 8192 * 4) << program.label(t.value);
+      EXPECT_FALSE(step.values[static_cast<size_t>(t.value)].origin == Origin::State &&
+                   t.bytes > 1024 * 1024)
+          << program.label(t.value);
+    }
+}
+
+TEST(PlannerSearch, FoldingCostsNothingWhereBlocksRepeat) {
+  Transformer m = small_model();
+  m.layers = 3;
+  const Program program = training_step(m);
+  const Step step = read_step(program);
+  AxisRequest request = along(4, AxisRequest::Batch::Whole);
+  const AxisPlan folded = place(step, test_machine(), request);
+  request.fold = false;
+  const AxisPlan whole = place(step, test_machine(), request);
+  EXPECT_LE(folded.variables, whole.variables);
+  EXPECT_GE(folded.cost, whole.bound * (1 - 1e-9));
+  EXPECT_LE(folded.cost, whole.cost * 1.02);
+}
+
+TEST(PlannerSearch, NeverWorseThanAPlacementByHand) {
+  const Program program = training_step(small_model());
+  const Step step = read_step(program);
+  AxisRequest request = along(8, AxisRequest::Batch::Open);
+  const AxisPlan free = place(step, test_machine(), request);
+  request.fixed[program.find("layer1.up")] = 0;
+  request.fixed[program.find("layer1.down")] = 1;
+  const AxisPlan by_hand = place(step, test_machine(), request);
+  EXPECT_EQ(layout_of(program, by_hand, "layer1.up"), 0);
+  EXPECT_EQ(layout_of(program, by_hand, "layer1.down"), 1);
+  EXPECT_LE(free.cost, by_hand.cost);
+  request.fixed[program.find("layer1.up")] = 1;
+  request.fixed[program.find("steps")] = 0;  // a number has no axis
+  EXPECT_NE(
+      error_of([&] { place(step, test_machine(), request); }).find("nothing can be cut as asked"),
+      std::string::npos);
+}
+
+TEST(PlannerSearch, CutsTheBatchAndSumsGradients) {
+  const Program program = training_step(small_model());
+  const Step step = read_step(program);
+  AxisRequest request = along(8, AxisRequest::Batch::Cut);
+  request.axis.name = "data";
+  request.states = StateRule::Whole;
+  const AxisPlan plan = place(step, test_machine(), request);
+  EXPECT_EQ(layout_of(program, plan, "tokens"), 0);
+  double reduced = 0, parameters = 0;
+  for (const Transfer& t : transfers_of(step, test_machine(), plan, 1))
+    if (t.from == kPartial) reduced += t.bytes;
+  for (size_t s = 0; s < program.states.size(); ++s)
+    if (step.is_parameter(s))
+      parameters += step.values[static_cast<size_t>(program.states[s].value)].bytes;
+  // The embedding's gradient may be summed where its columns are.
+  EXPECT_GT(reduced / parameters, 0.8);
+  EXPECT_LT(reduced / parameters, 1.02);
+}
+
+TEST(PlannerSearch, CutStatesSaveMemory) {
+  const Program program = training_step(small_model());
+  const Step step = read_step(program);
+  PlanChoice choice;
+  choice.data = 8;
+  std::vector<double> memory;
+  for (const int zero : {0, 1, 3}) {
+    choice.zero = zero;
+    const Plan plan = evaluate(step, test_machine(), choice, 0);
+    EXPECT_EQ(zero_stage(plan), zero);
+    memory.push_back(plan.memory);
+  }
+  EXPECT_LT(memory[1], memory[0]);
+  EXPECT_LT(memory[2], memory[1]);
+  choice.recompute = true;
+  EXPECT_LT(evaluate(step, test_machine(), choice, 0).memory, memory[2]);
+}
+
+TEST(PlannerSearch, IsNotWorseThanWhatItIsTold) {
+  const Program program = training_step(small_model());
+  const Step step = read_step(program);
+  SearchRequest request;
+  request.devices = 8;
+  PlanChoice choice;
+  choice.data = 2;
+  choice.tensor = 2;
+  choice.pipeline = 2;
+  choice.micro_batches = 4;
+  request.told = {{"by hand", choice}};
+  const SearchResult result = search(step, test_machine(), request);
+  EXPECT_TRUE(result.best.fits);
+  ASSERT_EQ(result.told.size(), 1u);
+  EXPECT_LE(result.best.seconds(), result.told[0].seconds());
+  EXPECT_EQ(result.alternatives.size(), 3u);
+  for (const Plan& other : result.alternatives) EXPECT_LE(result.best.seconds(), other.seconds());
+  // Less memory, a slower plan that fits.
+  request.memory = result.best.memory * 0.6;
+  const SearchResult tight = search(step, test_machine(), request);
+  if (tight.best.fits) {
+    EXPECT_LE(tight.best.memory, request.memory);
+  }
+  EXPECT_GE(tight.best.seconds(), result.best.seconds());
+  request.memory = 1e6;
+  EXPECT_FALSE(search(step, test_machine(), request).best.fits);
+  request.told[0].choice.data = 3;
+  EXPECT_NE(error_of([&] { search(step, test_machine(), request); }).find("must divide the batch"),
+            std::string::npos);
+}
+
+TEST(PlannerSearch, Reports) {
+  const Program program = training_step(small_model());
+  const Step step = read_step(program);
+  SearchRequest request;
+  request.mesh = {2, 2};
+  request.devices = 4;
+  const SearchResult result = search(step, test_machine(), request);
+  const std::string json = to_json(result, test_machine(), 80e9);
+  EXPECT_NE(json.find("\"layer0.query\": ["), std::string::npos);
+  const std::string svg = draw(result, test_machine(), 80e9, "a <b>");
+  EXPECT_NE(svg.find("a &lt;b&gt;"), std::string::npos);
+  EXPECT_EQ(svg.substr(svg.size() - 7), "</svg>\n");
+  int64_t states = 0;
+  for (const PlacementRow& row : placement_rows(result.best)) states += row.count;
+  EXPECT_EQ(states, static_cast<int64_t>(program.states.size()));
+}
+
+}  // namespace
+}  // namespace oar::planner
