@@ -145,6 +145,11 @@ PyObject* get_inplace_version(PyObject* self, void*) {
   const Tensor& t = tensor_of(self);
   return PyLong_FromUnsignedLong(t->storage ? t->storage->version() : 0);
 }
+PyObject* bump_inplace_version(PyObject* self, PyObject*) {
+  const Tensor& t = tensor_of(self);
+  if (t.is_dense()) t->storage->bump_version();
+  Py_RETURN_NONE;
+}
 PyObject* get_grad_node(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
     const Edge edge = edge_of(tensor_of(self));
@@ -418,6 +423,8 @@ PyMethodDef tensor_methods[] = {
     {"_remove_hook", remove_hook, METH_O, nullptr},
     {"retain_grads", retain_grads, METH_NOARGS, docs::kRetainGrads},
     {"_become", become, METH_O, nullptr},
+    {"_bump_inplace_version", bump_inplace_version, METH_NOARGS,
+     "Counts a write: gradients that need the old elements are errors."},
     {"__dlpack__", with_keywords(dlpack), METH_VARARGS | METH_KEYWORDS,
      "Exports the memory as a DLPack capsule."},
     {"__dlpack_device__", dlpack_device, METH_NOARGS, nullptr},

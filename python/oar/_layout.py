@@ -9,14 +9,11 @@ import math
 from oar import _C
 from oar._C import Tensor, ops
 from oar._framework import in_dynamic_mode
+from oar._reshaped import cumsum_, flatten_, reshape_, squeeze_, t_, transpose_, unsqueeze_
 from oar._spelling import spelled
 
-TYPE_CHECKING = False  # what `typing` has too, without importing it
-if TYPE_CHECKING:
-    from typing import Any
-
 __all__ = [
-    "atleast_1d", "atleast_2d", "atleast_3d", "clip", "clip_", "combinations", "flatten_", "meshgrid",
+    "atleast_1d", "atleast_2d", "atleast_3d", "clip", "clip_", "combinations", "cumsum_", "flatten_", "meshgrid",
     "repeat_interleave", "reshape_", "reverse", "squeeze_", "t", "t_", "transpose_", "tril_indices",
     "triu_indices", "unsqueeze_", "view", "where", "where_",
 ]
@@ -373,43 +370,6 @@ def clip_(x: Tensor, min=None, max=None, name: str | None = None) -> Tensor:
         min, max = (int(b) if isinstance(b, float) and math.isfinite(b) else b for b in (min, max))
     return ops.clip_(x, min, max)
 
-
-def _in_place(op: Any, arguments: str, shape: str) -> Any:
-    """``op_``: the tensor itself takes the view's shape. The last two are a call on [2, 1, 3] and its result."""
-
-    def function(x: Tensor, *args, **kwargs) -> Tensor:
-        if _C.is_grad_enabled() and not x.stop_gradient and x.is_leaf:
-            raise RuntimeError(f"[{op.__name__}_] a leaf that requires a gradient cannot change in place.\n"
-                               f"hint: Use {op.__name__}, or x.detach().")
-        x._become(op(x, *args, **kwargs))
-        return x
-
-    function.__name__ = function.__qualname__ = f"{op.__name__}_"
-    function.__doc__ = f"""``{op.__name__}`` in place: the tensor itself gets the new shape.
-
-    Args:
-        x: the tensor to change.
-        args, kwargs: the other arguments of ``{op.__name__}``.
-
-    Returns:
-        x.
-
-    Examples:
-        >>> import oar
-        >>> x = oar.zeros([2, 1, 3]){".squeeze()" if op is t else ""}
-        >>> _ = x.{op.__name__}_({arguments})
-        >>> x.shape
-        {shape}
-    """
-    return function
-
-
-flatten_: Any = _in_place(ops.flatten, "", "[6]")
-reshape_: Any = _in_place(ops.reshape, "[3, 2]", "[3, 2]")
-squeeze_: Any = _in_place(ops.squeeze, "1", "[2, 3]")
-t_: Any = _in_place(t, "", "[3, 2]")
-transpose_: Any = _in_place(ops.transpose, "[2, 0, 1]", "[3, 2, 1]")
-unsqueeze_: Any = _in_place(ops.unsqueeze, "0", "[1, 2, 1, 3]")
 
 _METHODS = set(__all__) - {"meshgrid", "tril_indices", "triu_indices", "where", "where_"}
 for _name in _METHODS:

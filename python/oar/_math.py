@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oar import _C
 from oar._C import Tensor, ops
+from oar._reshaped import become
 from oar._spelling import spelled, written
 
 __all__ = ["add_n", "baddbmm", "baddbmm_", "bitwise_left_shift", "bitwise_left_shift_", "bitwise_right_shift", "bitwise_right_shift_",
@@ -190,8 +191,7 @@ def cast_(x: Tensor, dtype) -> Tensor:
         Tensor(shape=[1], dtype=int64, place=Place(cpu), stop_gradient=True,
                [1])
     """
-    x._become(ops.cast(x, dtype))
-    return x
+    return become(x, ops.cast, dtype)
 
 
 def tolist(x: Tensor) -> list:

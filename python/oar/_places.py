@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 
 from oar import _C
+from oar._C import Tensor
 
 
 class CPUPlace:
@@ -212,18 +213,21 @@ def set_device(device: str):
     return place_of(_C.get_device())
 
 
-def get_device() -> str:
-    """The device of new tensors.
+def get_device(input: Tensor | None = None) -> str | int:
+    """The device of new tensors, or the number of a tensor's device.
+
+    Args:
+        input: a tensor, or None.
 
     Returns:
-        a string.
+        a string; for a tensor the number of its device, -1 for the CPU.
 
     Examples:
         >>> import oar
-        >>> oar.get_device()
-        'cpu'
+        >>> oar.get_device(), oar.get_device(oar.ones([2]))
+        ('cpu', -1)
     """
-    return _C.get_device()
+    return _C.get_device() if input is None else input.get_device()
 
 
 def is_compiled_with_cuda() -> builtins.bool:

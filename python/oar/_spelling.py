@@ -138,7 +138,8 @@ def _form_of(function: Any) -> _Form:
     names = tuple(p["name"] for p in parameters)
     sizes = next((i for i, p in enumerate(parameters) if p["default"] is None and (
         p["type"] == "shape" or (p["type"] == "int" and p["list"]))), -1)
-    creates = "dtype" in names and (parameters[0]["type"] == "shape" or function.__name__.endswith("_like"))
+    creates = "dtype" in names and (function.__name__.endswith("_like") or not builtins.any(
+        p["type"] == "Tensor" for p in parameters))
     results = 0 if builtins.any(p["written"] for p in parameters) else len(function.results)
     return _Form(names, sizes, creates, results)
 
@@ -305,6 +306,11 @@ def _transpose(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return NotImplemented if found is None else ops.swapaxes(*found)
 
 
+def _transpose_(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    found = _in_order(("x", "dim0", "dim1"), args, kwargs)
+    return NotImplemented if found is None else found[0].transpose_(found[1], found[2])
+
+
 def _sum(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if len(args) < 3 or not isinstance(args[2], bool):
         return NotImplemented
@@ -416,6 +422,54 @@ def _divide(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return oar.div(*args, **kwargs)
 
 
+def _divide_(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    made = _divide(args, kwargs)
+    return made if made is NotImplemented else ops.copy_into(args[0] if args else kwargs["x"], made)
+
+
+def _bernoulli(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    found = dict(zip(("x", "p"), args, strict=False)) if len(args) < 3 else {}
+    found.update({("x" if k == "input" else k): v for k, v in kwargs.items() if k != "name"})
+    if found.keys() != {"x", "p"} or isinstance(found["p"], str):
+        return NotImplemented
+    return ops.bernoulli(found["x"] if found["p"] is None else ops.full_like(found["x"], found["p"]))
+
+
+def _searchsorted(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if not kwargs.keys() & {"side", "sorter"}:
+        return NotImplemented
+    rest = dict(kwargs)
+    side, sorter = rest.pop("side", None), rest.pop("sorter", None)
+    if side not in (None, "left", "right"):
+        raise ValueError(f"[searchsorted] side is {side!r}; it can be 'left' or 'right'.")
+    if side == "left" and (rest.get("right") or (len(args) > 3 and args[3])):
+        raise ValueError("[searchsorted] side is 'left', but right is True; pass one of them.")
+    if sorter is not None:
+        sequence = args[0] if args else rest.pop("sorted_sequence")
+        args = (ops.take_along_axis(sequence, sorter, -1), *args[1:])
+    if side == "right":
+        args, rest["right"] = args[:3], True
+    return ops.searchsorted(*args, **rest)
+
+
+def _smooth_l1_loss(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if not isinstance(kwargs.get("is_huber"), bool):
+        return NotImplemented
+    rest = dict(kwargs)
+    huber = rest.pop("is_huber")
+    made = ops.smooth_l1_loss(*args, **rest)
+    if huber:
+        return made
+    delta = args[3] if len(args) > 3 else rest.get("delta", rest.get("beta", 1.0))
+    return made / delta  # PyTorch's form, whose straight line has the slope 1
+
+
+def _block_diag(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if len(args) < 2 or not builtins.all(isinstance(a, Tensor) for a in args):
+        return NotImplemented
+    return ops.block_diag(list(args), **kwargs)
+
+
 def _median(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if "mode" in kwargs or not {"input", "dim"} & kwargs.keys():
         return NotImplemented
@@ -483,10 +537,11 @@ _WITH_OUT = {
 _SPECIAL: dict[str, Callable[..., Any]] = {
     **{name: _with_out(name, operands) for name, operands in _WITH_OUT.items()},
     "concat": _concat,
-    "add": _add("add"), "add_": _add("add_"), "divide": _divide, "dropout": _in_place("dropout"), "full": _full, "gather": _gather, "index_add": _index_add,
+    "add": _add("add"), "add_": _add("add_"), "bernoulli": _bernoulli, "block_diag": _block_diag, "divide": _divide,
+    "divide_": _divide_, "searchsorted": _searchsorted, "smooth_l1_loss": _smooth_l1_loss, "dropout": _in_place("dropout"), "full": _full, "gather": _gather, "index_add": _index_add,
     "index_add_": _index_add_, "index_select": _index_select, "mean": _mean, "median": _median, "gelu": _gelu, "scatter": _scatter,
     "scatter_": _scatter_, "silu": _in_place("silu"), "subtract": _add("subtract"), "subtract_": _add("subtract_"), "sum": _sum,
-    "transpose": _transpose, "var": _var,
+    "transpose": _transpose, "transpose_": _transpose_, "var": _var,
 }  # fmt: skip
 
 

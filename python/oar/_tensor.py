@@ -64,7 +64,7 @@ def to(self, *args, **kwargs) -> Tensor:
 
     Args:
         args: a dtype, a device, or a tensor that has both.
-        kwargs: ``device``, ``dtype``, ``blocking``.
+        kwargs: ``device``, ``dtype``, ``other``, ``copy`` (True copies in any case), ``blocking`` and ``non_blocking``.
 
     Returns:
         a tensor.
@@ -74,9 +74,10 @@ def to(self, *args, **kwargs) -> Tensor:
         >>> oar.to_tensor([1.0]).to('float64').dtype
         oar.float64
     """
-    kwargs.pop("blocking", None)
+    for name in ("blocking", "non_blocking"):
+        kwargs.pop(name, None)
     device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
-    other = kwargs.pop("other", None)
+    other, copied = kwargs.pop("other", None), kwargs.pop("copy", None)
     if kwargs:
         raise TypeError(f"to() got an unexpected keyword argument {next(iter(kwargs))!r}.")
     for arg in args:
@@ -95,7 +96,11 @@ def to(self, *args, **kwargs) -> Tensor:
         name = device_name(device)
         if name != out._device:
             out = ops.copy_to_device(out, name)
-    return out
+    return out.clone() if copied and out is self else out
+
+
+def _data(self) -> Tensor:
+    return self if self.stop_gradient or _C.static_active() else self.detach()
 
 
 def _to(self, device=None, dtype=None, blocking=None, copy_tensor=None) -> Tensor:
@@ -110,8 +115,7 @@ def _to(self, device=None, dtype=None, blocking=None, copy_tensor=None) -> Tenso
     Returns:
         a tensor.
     """
-    made = to(self, device=device, dtype=dtype)
-    return made.clone() if copy_tensor and made is self else made
+    return to(self, device=device, dtype=dtype, copy=copy_tensor)
 
 
 def _is_dtype(name: str) -> builtins.bool:
@@ -549,8 +553,8 @@ _METHODS: dict[str, object] = {
 _METHODS.update({
     "T": property(transposed), "mT": property(matrix_transposed), "itemsize": property(element_size),
     "place": property(lambda self: place_of(self._device), doc="The device that holds the elements."),
-    "data": property(lambda self: self, lambda self, value: self._become(value),
-                     doc="The tensor itself; assigning replaces its content."),
+    "data": property(_data, lambda self, value: self._become(value),
+                     doc="The elements without their history, on the same memory; assigning replaces them."),
     "grad_fn": property(lambda self: self._grad_node, doc="The name of the op that computed it, or None for a leaf."),
     "_is_initialized": lambda self: True,
     "__array_priority__": 1000.0,  # as in Paddle; NumPy asks __array_ufunc__

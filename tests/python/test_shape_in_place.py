@@ -93,3 +93,30 @@ def test_the_shape_of_an_argument_or_of_a_tensor_outside_changes_as_in_eager_mod
         return outside * x
 
     assert of_outside(oar.ones([6])).shape == [6] and outside.shape == [6]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_another_shape_counts_as_a_write(name):
+    x = oar.to_tensor(VALUES, stop_gradient=False)
+    z = x * 2.0
+    y = z * z  # its gradient needs z
+    CALLS[name](z)
+    assert z.inplace_version > 0
+    with pytest.raises(RuntimeError, match="changed in place since"):
+        y.sum().backward()
+
+
+@pytest.mark.parametrize("change", [*CALLS.values(), lambda x: x.cast_("float64"), lambda x: x.cumsum_()])
+def test_a_leaf_that_requires_a_gradient_keeps_its_shape(change):
+    x = oar.to_tensor(VALUES, stop_gradient=False)
+    with pytest.raises(ValueError, match="leaf that requires a gradient"):
+        change(x)
+
+
+def test_cumsum_without_an_axis_makes_a_vector():
+    x = oar.to_tensor(VALUES, stop_gradient=False)
+    z = x * 1.0
+    assert z.cumsum_() is z
+    np.testing.assert_array_equal(z.numpy(), VALUES.cumsum())
+    z.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy().ravel(), [6, 5, 4, 3, 2, 1])

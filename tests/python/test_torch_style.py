@@ -61,7 +61,7 @@ def test_it_returns_what_paddle_returns(call, wanted):
 
 
 def test_there_are_many():
-    assert len(ROWS) > 400
+    assert len(ROWS) > 800
 
 
 def test_out_is_written_and_returned():

@@ -1,6 +1,6 @@
 """Derivatives: backward, grad, functions with their own derivatives."""
 
-from oar._grad_mode import no_grad  # noqa: F401  (as in Paddle)
+from oar._grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled  # noqa: F401  (as in Paddle)
 from oar._lazy import LazyNames as _LazyNames
 from oar.autograd.backward import backward, grad
 from oar.autograd.functional import hessian, jacobian

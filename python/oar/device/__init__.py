@@ -73,7 +73,7 @@ class device:  # noqa: N801
         self._name = None if device is None else device_name(device)
 
     def __enter__(self) -> None:
-        self._before = get_device()
+        self._before = _C.get_device()
         if self._name is not None:
             set_device(self._name)
 

@@ -587,4 +587,8 @@ def __getattr__(name: str):
         from oar.profiler import event_types
 
         return getattr(event_types, name)
+    if name in ("AnalysisConfig", "PaddlePredictor", "create_paddle_predictor"):
+        from oar.inference import older
+
+        return getattr(older, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -101,12 +101,29 @@ def _attach(leaves: list[Any], custom_ops: dict) -> list[Any]:
         layer.register_buffer("total_params", oar.zeros([1], dtype="int64"))
         if counter is not None:
             hooks.append(layer.register_forward_post_hook(counter))
-        hooks.append(layer.register_forward_post_hook(_note))
+        hooks += [layer.register_forward_post_hook(count_parameters), layer.register_forward_post_hook(count_io_info)]
     return hooks
 
 
-def _note(layer: Any, inputs: Any, output: Any) -> None:
+def count_parameters(layer: Any, inputs: Any, output: Any) -> None:
+    """Writes the number of a layer's parameters into its buffer ``total_params``: a hook after the layer's call.
+
+    Args:
+        layer: the layer.
+        inputs: what it was called with.
+        output: what it returned.
+    """
     layer.total_params[0] = sum(math.prod(p.shape) for p in layer.parameters())
+
+
+def count_io_info(layer: Any, inputs: Any, output: Any) -> None:
+    """Keeps the shapes of a layer's first input and result in its buffers: a hook after the layer's call.
+
+    Args:
+        layer: the layer.
+        inputs: what it was called with.
+        output: what it returned.
+    """
     layer.register_buffer("input_shape", oar.to_tensor(inputs[0].shape, dtype="int64"))
     layer.register_buffer("output_shape", oar.to_tensor(listed(output)[0].shape, dtype="int64"))
 
@@ -127,6 +144,12 @@ def _counters() -> dict[type, Callable]:
     table[nn.LeakyReLU] = _count_inputs
     table[nn.Linear] = _count_linear
     return table
+
+
+def __getattr__(name: str) -> Any:
+    if name == "register_hooks":  # for programs that count by themselves: what each type of layer counts
+        return _counters()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _add(layer: Any, count: float) -> None:

@@ -23,6 +23,11 @@ from oar.static.program import Program, written_elsewhere
 
 __all__ = ["TranslatedLayer", "load"]
 
+# The endings of what `jit.save` writes; programs build paths with them.
+INFER_MODEL_SUFFIX = ".pdmodel"
+INFER_PARAMS_SUFFIX = ".pdiparams"
+INFER_PARAMS_INFO_SUFFIX = ".pdiparams.info"
+
 
 class _LoadedMethod:
     """A method's programs, bound to the tensors of the layer."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @spelled
 def vector_norm(x: Tensor, p: float = 2.0, axis: int | Sequence[int] | None = None, keepdim: bool = False,
-                name: str | None = None) -> Tensor:
+                name: str | None = None, *, dtype: Any = None) -> Tensor:
     """sum(|x|^p)^(1/p) over axes (over all, without one): p = 0 counts, infinity takes the largest magnitude.
 
     Args:
@@ -23,6 +23,7 @@ def vector_norm(x: Tensor, p: float = 2.0, axis: int | Sequence[int] | None = No
         p: the p of the norm.
         axis: the axis to work along; a negative one counts from the end.
         keepdim: whether reduced axes stay, with size 1.
+        dtype: the dtype that x is cast to first; None keeps it.
 
     Returns:
         a tensor.
@@ -36,7 +37,7 @@ def vector_norm(x: Tensor, p: float = 2.0, axis: int | Sequence[int] | None = No
     if isinstance(p, bool) or not isinstance(p, (int, float)):
         raise ValueError(f"[vector_norm] p is {p!r}; it must be a number.")
     axes = axis if axis is None else [axis] if isinstance(axis, int) else list(axis)
-    return ops.p_norm(x, float(p), axes, keepdim)
+    return ops.p_norm(x if dtype is None else ops.cast(x, dtype), float(p), axes, keepdim)
 
 
 @spelled

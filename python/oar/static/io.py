@@ -378,6 +378,23 @@ def _load_oar(path: str, options: dict[str, Any]) -> Program:
     return program
 
 
+def _model_files(path: str, model_name: str | None, params_name: str | None) -> list[str]:
+    """The files of a program and of its states. Where one has a name, ``path`` is their folder, or a prefix within it."""
+    if os.path.isdir(path) and (model_name or params_name):
+        folder, prefix = path, os.path.join(path, "__model__")
+    else:
+        prefix = prefix_of(path)
+        folder = os.path.dirname(prefix)
+    files = []
+    for name, ending in ((model_name, ".pdmodel"), (params_name, ".pdiparams")):
+        file = os.path.join(folder, name) if name else prefix + ending
+        files.append(file + ending if name and os.path.isfile(file + ending) else file)
+    if not model_name and not os.path.isfile(files[0]):
+        there = [other for other in (prefix + ".json", prefix) if os.path.isfile(other)]  # Paddle's own, and those of Paddle 1
+        files[0] = there[0] if there else files[0]
+    return files
+
+
 def load_inference_model(path_prefix: str | None, executor: Any, **kwargs: Any) -> list[Any]:
     """Read what ``save_inference_model`` wrote: the program, the names to feed, the variables to fetch.
 
@@ -386,10 +403,10 @@ def load_inference_model(path_prefix: str | None, executor: Any, **kwargs: Any) 
     ``.json`` with ``.pdiparams``, are read too.
 
     Args:
-        path_prefix: the path of the files without their extension, or of an ``.oar`` file.
+        path_prefix: the path of the files without their extension, or of an ``.oar`` file; a folder, if their names are given.
         executor: the executor.
-        kwargs: for an ``.oar`` file ``method`` ('forward') and ``verify``: whether weights are compared with their checksums. Others are
-            accepted for compatibility.
+        kwargs: ``model_filename`` and ``params_filename``, with or without their extension; for an ``.oar`` file ``method``
+            ('forward') and ``verify``: whether weights are compared with their checksums. Others are accepted for compatibility.
 
     Examples:
         >>> import os, tempfile
@@ -418,12 +435,7 @@ def load_inference_model(path_prefix: str | None, executor: Any, **kwargs: Any) 
         program = _load_oar(prefix_of(path_prefix), kwargs)
         return [program, program._feed_names, program._builder.outputs()]
     else:
-        prefix = prefix_of(path_prefix)
-        folder = os.path.dirname(prefix)
-        names = [kwargs.get("model_filename"), kwargs.get("params_filename")]
-        files = [os.path.join(folder, n) if n else prefix + end for n, end in zip(names, (".pdmodel", ".pdiparams"))]
-        if not names[0] and not os.path.isfile(files[0]) and os.path.isfile(prefix + ".json"):
-            files[0] = prefix + ".json"  # Paddle's own
+        files = _model_files(path_prefix, kwargs.get("model_filename"), kwargs.get("params_filename"))
         for file in files[:1]:
             if not os.path.isfile(file):
                 raise ValueError(f"there is no file {file}.")

@@ -3,7 +3,7 @@
 from oar.framework import unique_name
 from oar.utils import dlpack
 from oar._lazy import LazyNames
-from oar.utils.helpers import deprecated, require_version, try_import
+from oar.utils.helpers import deprecated, require_version, strtobool, try_import  # noqa: F401  (strtobool as in Paddle)
 from oar.utils.register_op import register_op
 
 __all__ = ["cpp_extension", "deprecated", "dlpack", "download", "register_op", "require_version", "run_check",

@@ -75,6 +75,28 @@ def deprecated(update_to: str = "", since: str = "", reason: str = "", level: in
     return mark
 
 
+def strtobool(val: str) -> bool:
+    """The truth value that a word of a configuration or of the environment stands for.
+
+    Args:
+        val: 'y', 'yes', 't', 'true', 'on', '1', or the opposite of one, in any case.
+
+    Returns:
+        a bool.
+
+    Examples:
+        >>> from oar.utils import strtobool
+        >>> strtobool("on"), strtobool("False")
+        (True, False)
+    """
+    word = val.lower()
+    if word in ("y", "yes", "t", "true", "on", "1"):
+        return True
+    if word in ("n", "no", "f", "false", "off", "0"):
+        return False
+    raise ValueError(f"[strtobool] {val!r} is no truth value. hint: pass one such as 'true' or 'false'.")
+
+
 def _numbers(version: str, what: str) -> tuple[int, ...]:
     if not isinstance(version, str):
         raise TypeError(f"[require_version] {what} must be a string such as '1.4.0', not {type(version).__name__}.")

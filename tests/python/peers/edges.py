@@ -113,7 +113,7 @@ def binary() -> dict[str, list[Edge]]:
             values = FEW if kind_of(dtype) == "float" else numbers(dtype)
             if record.name in DIVIDING and kind_of(dtype) == "int":
                 values = [v for v in values if v]
-            odd = specials(dtype)
+            odd = [] if record.name in ENDLESS else specials(dtype)
             pairs = [list(itertools.product(values, values)),
                      [*itertools.product(odd, odd), *itertools.product(odd, values), *itertools.product(values, odd)]]
             edges += [edge(dtype, *(tensor(side, dtype) for side in zip(*some)), gradients=dtype in GRADIENTS)
@@ -121,6 +121,9 @@ def binary() -> dict[str, list[Edge]]:
             edges += [edge(dtype, tensor(values, dtype), tensor(values[-1], dtype)),
                       edge(dtype, tensor(values[-1], dtype), tensor(values[-1], dtype)),
                       edge(dtype, tensor([], dtype).reshape([0, 1]), tensor(values, dtype))]
+        if record.name in ENDLESS:
+            found[record.name] = edges
+            continue
         one = {"bool": [True, True], "int": [3, 2], "float": [1.5, 2.0], "complex": [1 + 1j, 2.0]}
         edges += [edge(f"{a}, {b}", tensor(one[kind_of(a)], a), tensor(one[kind_of(b)], b))
                   for a, b in itertools.permutations(ALL, 2)]
@@ -131,6 +134,7 @@ def binary() -> dict[str, list[Edge]]:
     return found
 
 
+ENDLESS = ("gcd", "lcm")  # with infinities and with integers of two sizes Paddle does not return
 DIVIDING = ("floor_divide", "remainder", "mod", "floor_mod", "divide")
 _OPERATORS = ("+", "-", "*", "/", "//", "%", "**", "==", "<", ">=", "&", "|", "^")
 _SCALARS = ("True", "2", "2.5", "-1.0", "(1+2j)")

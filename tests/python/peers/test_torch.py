@@ -30,7 +30,8 @@ def test_agrees(record, torch):
 
 def test_every_op_has_its_line(torch):
     """In a table, or in the list of those that PyTorch lacks."""
-    ops = {r.name for r in RECORDS if r.written is None and not r.has(Trait.RANDOM) and not r.name.endswith("_")}
+    ops = {r.name for r in RECORDS
+           if r.written is None and not r.has(Trait.RANDOM) and not r.name.endswith("_") and r.family != "collective"}
     assert not sorted(ops - set(TORCH) - OURS), "neither in torch_table nor in torch_table/ours.py"
     assert not sorted((set(TORCH) | OURS) - set(BY_NAME)), "no such op"
     assert not sorted(set(TORCH) & OURS), "both in a table and in torch_table/ours.py"

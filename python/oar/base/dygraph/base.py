@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from oar import _C
 from oar._creation import to_tensor
 from oar._framework import in_dynamic_mode
-from oar._places import get_device, set_device
+from oar._places import set_device
 from oar._grad_mode import no_grad
 from oar.autograd import grad
 from oar.base.wrapped_decorator import wrap_decorator
@@ -31,7 +32,7 @@ __all__ = [
 @contextlib.contextmanager
 def guard(place=None) -> Iterator[None]:
     """Calls inside run at once; new tensors are on ``place``, if one is given."""
-    before = get_device()
+    before = _C.get_device()
     if place is not None:
         set_device(place if isinstance(place, str) else "cpu" if place.is_cpu_place() else place.device)
     try:

@@ -30,6 +30,7 @@ from oar.nn.functional.masked_attention import *  # noqa: F403
 from oar.nn.functional.pooling import *  # noqa: F403
 from oar.nn.functional.sampling import *  # noqa: F403
 from oar.nn.functional.vision import *  # noqa: F403
+from oar.nn.functional.input import one_hot
 from oar.nn.functional.flash_attention import (
     flash_attention_v3_varlen,
     flash_attn_qkvpacked,
@@ -50,7 +51,7 @@ _KINDS = (
     vision,
 )
 __all__: list[str] = [*(name for kind in _KINDS for name in kind.__all__), "flash_attention", "flash_attention_v3_varlen",
-                      "flash_attn_qkvpacked", "flash_attn_varlen_qkvpacked"]
+                      "flash_attn_qkvpacked", "flash_attn_varlen_qkvpacked", "one_hot"]
 
 
 def _attach_ops() -> None:
@@ -64,3 +65,5 @@ def _attach_ops() -> None:
 
 _attach_ops()
 diag_embed = _ops.diag_embed  # its older place
+embedding_renorm_ = input.embedding_renorm_
+pdist = distance.pdist

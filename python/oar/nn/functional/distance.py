@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from oar._C import ops
+from oar._math import pdist
 
-__all__ = ["pairwise_distance"]
+__all__ = ["pairwise_distance", "pdist"]
 
 pairwise_distance = ops.pairwise_distance

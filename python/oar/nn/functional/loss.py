@@ -37,6 +37,7 @@ def ctc_loss(
     blank: int = 0,
     reduction: str = "mean",
     norm_by_times: bool = False,
+    zero_infinity: bool = False,
 ) -> Tensor:
     """Connectionist temporal classification: how unlikely label sequences are, over all alignments.
 
@@ -48,6 +49,7 @@ def ctc_loss(
         blank: the class that means no label.
         reduction: ``'mean'`` (of losses divided by label lengths), ``'sum'`` or ``'none'``.
         norm_by_times: divide each sequence's gradient by its number of steps.
+        zero_infinity: losses that are infinite, of labels whose probability is 0, count as 0 and give no gradient.
 
     Returns:
         a tensor.
@@ -64,6 +66,8 @@ def ctc_loss(
     if norm_by_times:
         share = loss / input_lengths.astype(loss.dtype)
         loss = share + (loss - share).detach()
+    if zero_infinity:
+        loss = ops.masked_fill(loss, ops.isinf(loss), 0.0)
     if reduction == "mean":
         return (loss / label_lengths.astype(loss.dtype)).mean()
     return _reduced("ctc_loss", loss, reduction)

@@ -7,6 +7,7 @@ from fractions import Fraction
 from oar import _C
 from oar._C import Tensor, ops
 from oar._spelling import spelled
+from oar.nn.functional._antialias import resized
 
 __all__ = ["fold", "interpolate", "pad", "unfold", "upsample", "zeropad2d"]
 
@@ -158,7 +159,8 @@ def _scaled(size, scale: float):
 
 @spelled
 def interpolate(x: Tensor, size=None, scale_factor=None, mode: str = "nearest", align_corners: bool = False,
-                align_mode: int = 0, data_format: str | None = None, name: str | None = None) -> Tensor:
+                align_mode: int = 0, data_format: str | None = None, name: str | None = None, *,
+                recompute_scale_factor: bool | None = None, antialias: bool = False) -> Tensor:
     """Images (or sequences, or volumes) at another size.
 
     ``size`` is one number per axis of the image, ``scale_factor`` a number or one per axis. ``mode`` is 'nearest',
@@ -173,6 +175,8 @@ def interpolate(x: Tensor, size=None, scale_factor=None, mode: str = "nearest", 
         align_corners: whether the corner pixels are aligned at their centres.
         align_mode: 1 measures pixels by their corners, 0 by their centres.
         data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+        recompute_scale_factor: True takes the scale from the sizes, which are rounded, instead of ``scale_factor``.
+        antialias: with 'bilinear' and 'bicubic', average over all the pixels that a new one covers.
 
     Returns:
         a tensor.
@@ -201,6 +205,14 @@ def interpolate(x: Tensor, size=None, scale_factor=None, mode: str = "nearest", 
         if len(size) != count:
             raise ValueError(f"[interpolate] size {size} must be {count} numbers for a tensor of shape "
                              f"{list(x.shape)}.")
+    if recompute_scale_factor:
+        if scale is None:
+            raise ValueError("[interpolate] recompute_scale_factor needs scale_factor, but size was passed.")
+        scale = None
+    if antialias:
+        if mode not in ("bilinear", "bicubic"):
+            raise ValueError(f"[interpolate] antialias has a meaning for bilinear and bicubic only, not for {mode!r}.")
+        return resized(x, axis, size, scale, mode, align_corners)
     if mode == "nearest":
         return ops.resample_nearest(x, axis, size, scale)
     if mode == "bilinear" and x.dtype == _C.uint8:  # images; computed as floats, fractions are dropped

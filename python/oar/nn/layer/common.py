@@ -98,6 +98,11 @@ class Embedding(Layer):
         norm_type: the norm in which ``max_norm`` is measured.
         sparse: the gradient holds only the rows that were used.
         weight_attr: attributes of the table.
+        scale_grad_by_freq: True is not supported: the gradient of a row is not divided by how often it was used.
+        _weight: the table's first values.
+        _freeze: whether the table is not trained.
+        device: the device of the table; None is the current one.
+        dtype: its dtype; None is the default one.
 
     Examples:
         >>> import oar
@@ -119,8 +124,16 @@ class Embedding(Layer):
         sparse: bool = False,
         weight_attr: Any = None,
         name: str | None = None,
+        *,
+        scale_grad_by_freq: bool = False,
+        _weight: Tensor | None = None,
+        _freeze: bool = False,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
         super().__init__()
+        if scale_grad_by_freq:
+            raise NotImplementedError("[Embedding] scale_grad_by_freq=True is not supported; divide the gradient in a hook.")
         for what, size in (("num_embeddings", num_embeddings), ("embedding_dim", embedding_dim)):
             if size <= 0:
                 raise ValueError(f"{what} must be greater than 0, but received {size}.")
@@ -135,9 +148,17 @@ class Embedding(Layer):
         self._sparse = sparse
         self._name = name
         self._weight_attr = weight_attr
-        self._dtype = oar.get_default_dtype()
+        self._dtype = oar.get_default_dtype() if dtype is None else dtype_name(dtype)
         self.weight = self.create_parameter([num_embeddings, embedding_dim], weight_attr, self._dtype)
         setattr(self.weight, "gradient_of_rows", sparse)
+        if _weight is not None:
+            if list(_weight.shape) != self._size:
+                raise ValueError(f"[Embedding] _weight has the shape {list(_weight.shape)}; the table's is {self._size}.")
+            self.weight.set_value(_weight.astype(self._dtype))
+        if device is not None:
+            self.to(device)
+        if _freeze:
+            self.weight.stop_gradient = True
         if padding_idx is not None:
             with oar.no_grad():
                 self.weight[padding_idx % num_embeddings] = 0.0

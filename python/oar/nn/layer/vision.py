@@ -157,6 +157,7 @@ class Upsample(_WithName):
         align_corners: whether the corner pixels are aligned at their centres.
         align_mode: 1 measures pixels by their corners, 0 by their centres.
         data_format: the order of the axes: channels first, as in ``'NCHW'``, or last, as in ``'NHWC'``.
+        recompute_scale_factor: True takes the scale from the sizes, which are rounded.
 
     Examples:
         >>> import oar
@@ -168,12 +169,15 @@ class Upsample(_WithName):
     _prefix = ""  # programs read and set these
 
     def __init__(self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool = False,
-                 align_mode: int = 0, data_format: str | None = None, name: str | None = None) -> None:
+                 align_mode: int = 0, data_format: str | None = None, name: str | None = None, *,
+                 recompute_scale_factor: bool | None = None) -> None:
         self._arguments(size=size, scale_factor=scale_factor, mode=mode, align_corners=align_corners,
                         align_mode=align_mode, data_format=data_format, name=name)
+        self.recompute_scale_factor = recompute_scale_factor
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.interpolate(x, self.size, self.scale_factor, self.mode, self.align_corners, self.align_mode, self.data_format)
+        return F.interpolate(x, self.size, self.scale_factor, self.mode, self.align_corners, self.align_mode, self.data_format,
+                             recompute_scale_factor=self.recompute_scale_factor)
 
 
 class UpsamplingNearest2D(Upsample):

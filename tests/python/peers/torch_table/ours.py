@@ -14,7 +14,7 @@ OURS = frozenset((
     "difference_along", "in_backward", "mean_of_picked", "pivot_permutation", "product_of_others", "soft_cross_entropy", "with_shape", "without_gradient",
     "conv_rules", "reindex_nodes", "roi_largest", "yolo_targets",
     # programs among their arguments: their own tests
-    "scan", "switch_case", "while_loop", "with_derivative",
+    "fused", "scan", "switch_case", "while_loop", "with_derivative",
     # steps back
     "attention_grad", "batch_norm_train_grad", "channel_affine_grad", "ctc_grad", "gated_silu_grad",
     "group_norm_rows_grad", "layer_norm_rows_grad", "pad_edges_grad", "pointwise_loss_grad", "recurrent_grad",

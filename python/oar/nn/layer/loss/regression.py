@@ -156,6 +156,7 @@ class SmoothL1Loss(Layer):
     Args:
         reduction: 'mean', 'sum' or 'none'.
         delta: where the square ends and the straight line begins.
+        is_huber: False divides the loss by delta, as PyTorch does.
 
     Examples:
         >>> import oar
@@ -165,11 +166,14 @@ class SmoothL1Loss(Layer):
                1.31250000)
     """
 
-    def __init__(self, reduction: str = "mean", delta: float = 1.0, name: str | None = None) -> None:
+    def __init__(self, reduction: str = "mean", delta: float = 1.0, name: str | None = None, *,
+                 is_huber: bool = True) -> None:
         super().__init__()
         self.reduction = check_reduction("SmoothL1Loss", reduction)
         self.delta = delta
+        self.is_huber = is_huber
         self.name = name
 
     def forward(self, input: Tensor, label: Tensor) -> Tensor:
-        return F.smooth_l1_loss(input, label, self.reduction, self.delta, name=self.name)
+        loss = F.smooth_l1_loss(input, label, self.reduction, self.delta, name=self.name)
+        return loss if self.is_huber else loss / self.delta

@@ -16,6 +16,7 @@ class CTCLoss(Layer):
     Args:
         blank: the class that means no label.
         reduction: 'mean', 'sum' or 'none'.
+        zero_infinity: infinite losses, of labels whose probability is 0, count as 0.
 
     Examples:
         >>> import oar
@@ -26,15 +27,17 @@ class CTCLoss(Layer):
                0.84319949)
     """
 
-    def __init__(self, blank: int = 0, reduction: str = "mean") -> None:
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
         super().__init__()
+        self.zero_infinity = zero_infinity
         self.blank = blank
         self.reduction = check_reduction("CTCLoss", reduction)
 
     def forward(
         self, log_probs: Tensor, labels: Tensor, input_lengths: Tensor, label_lengths: Tensor, norm_by_times: bool = False
     ) -> Tensor:
-        return F.ctc_loss(log_probs, labels, input_lengths, label_lengths, self.blank, self.reduction, norm_by_times)
+        return F.ctc_loss(log_probs, labels, input_lengths, label_lengths, self.blank, self.reduction, norm_by_times,
+                          self.zero_infinity)
 
 
 class RNNTLoss(Layer):
