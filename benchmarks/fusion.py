@@ -33,6 +33,15 @@ CHAINS = {
     "normalise_image": ("(float32(u) * 0.00392156862 - b) * w", ("u", "b", "w")),
     "scale_hardswish": ("hardswish(x * w + b)", ("x", "w", "b")),
     "quantise": ("clip(round(x * 20.0), -128.0, 127.0) * 0.05", ("x",)),
+    "gelu_grad_bias": (
+        "d = g * (0.5 + 0.5 * erf(x * 0.70710678) + x * 0.39894228 * exp(x * x * -0.5)); (d, columns(d))",
+        ("x", "g"),
+    ),
+    "rms_norm_grad": (
+        "h = x * rsqrt(mean(x * x) + 1e-6); e = g * w; (e - h * mean(e * h), columns(g * h))",
+        ("x", "g", "w"),
+    ),
+    "squared_error": ("all_mean((x - y) * (x - y))", ("x", "y")),
 }
 SIZES = {"small": (64, 256), "large": (16384, 1024)}  # 64 KiB and 64 MiB
 
@@ -79,7 +88,7 @@ def numpy_functions():
         gelu=lambda x: 0.5 * x * (1 + erf(x / np.sqrt(2))), layer_norm=norm, rsqrt=lambda x: 1 / np.sqrt(x), sqrt=np.sqrt,
         mean=lambda x: x.mean(-1, keepdims=True), silu=lambda x: x / (1 + np.exp(-x)), where=np.where, softmax=soft,
         concat=lambda *t: np.concatenate(t, -1), float32=lambda x: x.astype("float64"), round=np.round, clip=np.clip,
-        hardswish=lambda x: x * np.clip(x + 3, 0, 6) / 6,
+        hardswish=lambda x: x * np.clip(x + 3, 0, 6) / 6, erf=erf, exp=np.exp, columns=lambda x: x.sum(0), all_mean=np.mean,
     )  # fmt: skip
 
 
@@ -88,10 +97,11 @@ def oar_functions():
 
     f = oar.nn.functional
     return dict(
-        gelu=f.gelu, layer_norm=lambda x, w, b: f.layer_norm(x, [x.shape[-1]], w, b), rsqrt=oar.rsqrt, sqrt=oar.sqrt,
+        gelu=f.gelu, layer_norm=lambda x, w, b: f.layer_norm(x, [x.shape[-1]], w, b), rsqrt=oar.rsqrt,
         mean=lambda x: oar.mean(x, -1, keepdim=True), silu=f.silu, where=lambda k, x, y: oar.where(k, x, oar.full_like(x, y)),
         softmax=lambda x: f.softmax(x, -1), concat=lambda *t: oar.concat(t, -1), float32=lambda x: x.astype("float32"),
-        round=oar.round, clip=oar.clip, hardswish=f.hardswish,
+        round=oar.round, clip=oar.clip, hardswish=f.hardswish, sqrt=oar.sqrt, erf=oar.erf, exp=oar.exp,
+        columns=lambda x: oar.sum(x, 0), all_mean=oar.mean,
     )  # fmt: skip
 
 
@@ -103,7 +113,7 @@ def torch_functions():
         gelu=f.gelu, layer_norm=lambda x, w, b: f.layer_norm(x, x.shape[-1:], w, b), rsqrt=torch.rsqrt, sqrt=torch.sqrt,
         mean=lambda x: x.mean(-1, keepdim=True), silu=f.silu, where=torch.where, softmax=lambda x: torch.softmax(x, -1),
         concat=lambda *t: torch.cat(t, -1), float32=lambda x: x.float(), round=torch.round, clip=torch.clamp,
-        hardswish=f.hardswish,
+        hardswish=f.hardswish, erf=torch.erf, exp=torch.exp, columns=lambda x: x.sum(0), all_mean=torch.mean,
     )  # fmt: skip
 
 
@@ -116,7 +126,7 @@ def jax_functions():
         gelu=lambda x: jax.nn.gelu(x, approximate=False), layer_norm=norm, rsqrt=jax.lax.rsqrt, sqrt=jnp.sqrt,
         mean=lambda x: x.mean(-1, keepdims=True), silu=jax.nn.silu, where=jnp.where, softmax=lambda x: jax.nn.softmax(x, -1),
         concat=lambda *t: jnp.concatenate(t, -1), float32=lambda x: x.astype("float32"), round=jnp.round, clip=jnp.clip,
-        hardswish=jax.nn.hard_swish,
+        hardswish=jax.nn.hard_swish, erf=jax.lax.erf, exp=jnp.exp, columns=lambda x: x.sum(0), all_mean=jnp.mean,
     )  # fmt: skip
 
 

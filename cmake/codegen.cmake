@@ -11,20 +11,31 @@ endif()
 set(codegen "${CMAKE_SOURCE_DIR}/src/oar/compiler/codegen/llvm")
 set(functions "${CMAKE_BINARY_DIR}/codegen/functions")
 file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/codegen")
-# Kernels inline these functions, and are vectorised afterwards.
-add_custom_command(
-  OUTPUT "${functions}.inc"
-  COMMAND "${OAR_CLANG}" -std=c++20 -O2 -fno-vectorize -fno-slp-vectorize -fno-math-errno -fno-exceptions
-    -Wno-unknown-pragmas -I "${CMAKE_SOURCE_DIR}/src" -emit-llvm -c "${codegen}/functions.cpp" -o "${functions}.bc"
-    -MD -MF "${functions}.d" -MT "${functions}.inc"
-  COMMAND "${CMAKE_COMMAND}" "-DFROM=${functions}.bc" "-DTO=${functions}.inc" -P "${CMAKE_SOURCE_DIR}/cmake/embed.cmake"
-  DEPENDS "${codegen}/functions.cpp" "${CMAKE_SOURCE_DIR}/cmake/embed.cmake"
-  DEPFILE "${functions}.d"
-  COMMENT "Making bitcode of the elementary functions"
-  VERBATIM)
-add_library(oar_codegen MODULE "${codegen}/bitcode.cpp" "${codegen}/emit.cpp" "${codegen}/jit.cpp" "${codegen}/steps.cpp")
+# Kernels inline these functions, and are vectorised afterwards; the wide ones are vectors already, for AVX-512.
+foreach(kind "" "_wide")
+  set(made "${functions}${kind}")
+  set(instructions "")
+  if(kind AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    set(instructions -march=x86-64-v4)
+  endif()
+  add_custom_command(
+    OUTPUT "${made}.inc"
+    COMMAND "${OAR_CLANG}" -std=c++20 -O2 -fno-vectorize -fno-slp-vectorize -fno-math-errno -fno-exceptions ${instructions}
+      -Wno-unknown-pragmas -I "${CMAKE_SOURCE_DIR}/src" -emit-llvm -c "${codegen}/functions${kind}.cpp" -o "${made}.bc"
+      -MD -MF "${made}.d" -MT "${made}.inc"
+    COMMAND "${CMAKE_COMMAND}" "-DFROM=${made}.bc" "-DTO=${made}.inc" -P "${CMAKE_SOURCE_DIR}/cmake/embed.cmake"
+    DEPENDS "${codegen}/functions${kind}.cpp" "${CMAKE_SOURCE_DIR}/cmake/embed.cmake"
+    DEPFILE "${made}.d"
+    COMMENT "Making bitcode of the elementary functions${kind}"
+    VERBATIM)
+endforeach()
+add_library(oar_codegen MODULE "${codegen}/bitcode.cpp" "${codegen}/build_id.cpp" "${codegen}/emit.cpp" "${codegen}/jit.cpp"
+  "${codegen}/steps.cpp")
+# Kernels on disk belong to the build that made them.
+target_link_options(oar_codegen PRIVATE LINKER:--build-id)
+target_link_options(oar PRIVATE LINKER:--build-id)
 add_dependencies(oar_codegen oar_generate)
-set_source_files_properties("${codegen}/bitcode.cpp" PROPERTIES OBJECT_DEPENDS "${functions}.inc")
+set_source_files_properties("${codegen}/bitcode.cpp" PROPERTIES OBJECT_DEPENDS "${functions}.inc;${functions}_wide.inc")
 target_include_directories(oar_codegen PRIVATE "${CMAKE_BINARY_DIR}/codegen")
 target_include_directories(oar_codegen SYSTEM PRIVATE "${OAR_LLVM_HEADERS}")
 target_link_libraries(oar_codegen PRIVATE oar oar_flags "${OAR_LLVM_LIBRARY}")

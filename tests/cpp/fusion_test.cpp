@@ -20,8 +20,13 @@ class Fusion : public testing::Test {
     std::string why;
     if (!fusion::can_compile(&why)) GTEST_SKIP() << why;
     set_flag("fusion", "true");
+    set_flag("fusion_runs", "0");
   }
-  void TearDown() override { set_flag("fusion", "false"); }
+  void TearDown() override {
+    set_flag("fusion", kFusion);
+    set_flag("fusion_runs", kRuns);
+  }
+  const std::string kFusion = flag_text("fusion"), kRuns = flag_text("fusion_runs");
 
   static std::vector<std::vector<std::string>> groups_of(const Program& program) {
     std::vector<std::vector<std::string>> made;
@@ -102,6 +107,78 @@ TEST_F(Fusion, ReductionsThatAreSpreadAlongOtherAxesStayApart) {
       "}\n";
   EXPECT_EQ(groups_of(parse_program(text)), Names());
   expect_equal_runs(text, {numbers({8, 8})});
+}
+
+// Sums of columns are a result of the loop that makes their elements; nothing in it can read them.
+TEST_F(Fusion, TotalsOverRows) {
+  const std::string text =
+      "program f(%x: float32[50, 40]) -> (%1: float32[50, 40], %2: float32[40], %4: float32[40], "
+      "%5: float32[]) {\n"
+      "  %1 = tanh(%x) : float32[50, 40]\n"
+      "  %2 = sum(%1, axis=[0], dtype=None, keepdim=False) : float32[40]\n"
+      "  %3 = multiply(%1, %x) : float32[50, 40]\n"
+      "  %4 = mean(%3, axis=[0], keepdim=False) : float32[40]\n"
+      "  %5 = sum(%3, axis=None, dtype=None, keepdim=False) : float32[]\n"
+      "}\n";
+  EXPECT_EQ(groups_of(parse_program(text)), (Names{{"tanh", "sum", "multiply", "mean", "sum"}}));
+  expect_equal_runs(text, {numbers({50, 40})}, 1e-4);
+}
+
+TEST_F(Fusion, TotalsBesideReductionsOfRows) {
+  const std::string text =
+      "program f(%x: float32[64, 48], %g: float32[64, 48]) -> (%5: float32[64, 48], %6: "
+      "float32[48]) {\n"
+      "  %1 = softmax(%x, axis=-1) : float32[64, 48]\n"
+      "  %2 = multiply(%1, %g) : float32[64, 48]\n"
+      "  %3 = sum(%2, axis=[-1], dtype=None, keepdim=True) : float32[64, 1]\n"
+      "  %4 = broadcast_to(%3, shape=[64, 48]) : float32[64, 48]\n"
+      "  %5 = subtract(%2, %4) : float32[64, 48]\n"
+      "  %6 = sum(%5, axis=[0], dtype=None, keepdim=False) : float32[48]\n"
+      "}\n";
+  EXPECT_EQ(groups_of(parse_program(text)),
+            (Names{{"softmax", "multiply", "sum", "subtract", "sum"}}));
+  expect_equal_runs(text, {numbers({64, 48}), numbers({64, 48})}, 1e-4);
+}
+
+// Few elements that are joined, short rows, and a loop that may run twice are left to the kernels.
+TEST_F(Fusion, TotalsThatDoNotPayStayApart) {
+  const auto text = [](const char* shape, const char* made, const char* op) {
+    return format(
+        "program f(%x: float32[{0}]) -> (%2: float32[{1}]) {{\n"
+        "  %1 = {2}(%x) : float32[{0}]\n"
+        "  %2 = sum(%1, axis=[0], dtype=None, keepdim=False) : float32[{1}]\n"
+        "}}\n",
+        shape, made, op);
+  };
+  EXPECT_EQ(groups_of(parse_program(text("32, 32", "32", "exp"))), (Names{{"exp", "sum"}}));
+  EXPECT_EQ(groups_of(parse_program(text("8, 32", "32", "exp"))), Names());
+  set_flag("fusion_runs", "1000000000");
+  EXPECT_EQ(groups_of(parse_program(text("512, 128", "128", "exp"))), (Names{{"exp", "sum"}}));
+  EXPECT_EQ(groups_of(parse_program(text("512, 4", "4", "exp"))), Names());
+  EXPECT_EQ(groups_of(parse_program(text("512, 4096", "4096", "exp"))), Names());
+  set_flag("fusion_runs", "0");
+  EXPECT_EQ(groups_of(parse_program(text("32, 32", "32", "sin"))), Names());
+  expect_equal_runs(text("32, 32", "32", "sin"), {numbers({32, 32})}, 1e-4);
+}
+
+// The remainder is a function of the C library: a loop around it would not be vectorised.
+TEST_F(Fusion, WhatMakesALoopSlowIsLeftOut) {
+  const auto text = [](const char* shape) {
+    return format(
+        "program f(%x: float32[{0}]) -> (%5: float32[{0}]) {{\n"
+        "  %1 = add(%x, %x) : float32[{0}]\n"
+        "  %2 = tanh(%1) : float32[{0}]\n"
+        "  %3 = remainder(%2, %x) : float32[{0}]\n"
+        "  %4 = add(%3, %x) : float32[{0}]\n"
+        "  %5 = tanh(%4) : float32[{0}]\n"
+        "}}\n",
+        shape);
+  };
+  EXPECT_EQ(groups_of(parse_program(text("512, 512"))),
+            (Names{{"add", "tanh", "remainder", "add", "tanh"}}));  // asked for at any price
+  set_flag("fusion_runs", "5000");
+  EXPECT_EQ(groups_of(parse_program(text("512, 512"))), (Names{{"add", "tanh"}, {"add", "tanh"}}));
+  EXPECT_EQ(groups_of(parse_program(text("8, 8"))), Names());
 }
 
 // The product waits for the second call and the third for the product.

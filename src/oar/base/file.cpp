@@ -99,13 +99,20 @@ void write_file_atomic(const std::string& path, std::string_view content) {
   file.commit();
 }
 
-AtomicFile::AtomicFile(const std::string& path) : path_(follow_links(path)) {
+std::string cache_folder() {
+  if (const char* const chosen = std::getenv("OAR_CACHE_DIR"); chosen && *chosen != 0)
+    return chosen;
+  const char* const home = std::getenv("HOME");
+  return home && *home != 0 ? format("{}/.cache/oar", home) : std::string();
+}
+
+AtomicFile::AtomicFile(const std::string& path, unsigned mode) : path_(follow_links(path)) {
   // In the same directory, since a rename does not cross file systems.
   static std::atomic<unsigned> counter{0};
   do {
     temporary_ = oar::format("{}.tmp.{}.{}", path_, ::getpid(), counter.fetch_add(1));
     fd_ = retry(
-        [&] { return ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); });
+        [&] { return ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode); });
   } while (fd_ == -1 && errno == EEXIST);
   if (fd_ == -1) {
     fail_on("create a file next to", path_, errno);

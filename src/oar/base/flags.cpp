@@ -56,10 +56,16 @@ constexpr Row kTable[] = {
       "of oneDNN's."}},
     {{"fusion", FlagType::Bool, "false", "OAR_FUSION",
       "Fuse calls of programs into native code, if the code generator is there."}},
+    {{"fusion_runs", FlagType::Int, "5000", "OAR_FUSION_RUNS",
+      "Fuse calls if as many runs save the time to compile them. Compiled code is kept on disk, so the runs of "
+      "later processes count, too. 0: fuse whatever can be."}},
     {{"gil_release_elements", FlagType::Int, "4096", "OAR_GIL_RELEASE_ELEMENTS",
       "Release Python's global lock during ops on at least this many elements. Below it, letting "
       "go "
       "of the lock costs more than other threads gain."}},
+    {{"kernel_cache_mb", FlagType::Int, "256", "OAR_KERNEL_CACHE_MB",
+      "Keep generated code in this many MiB on disk (OAR_CACHE_DIR, else ~/.cache/oar), for later processes. 0: "
+      "keep none. Read at first use."}},
     {{"lapack", FlagType::String, "libopenblas.so.0", "OAR_LAPACK",
       "The library with LAPACK, a name or a path, for the factors of matrices of more than 8 rows. Read "
       "at first use."}},

@@ -12,6 +12,7 @@
 #include "oar/cli/machine.h"
 #include "oar/cli/python_check.h"
 #include "oar/cli/terminal.h"
+#include "oar/compiler/fusion/code.h"
 #include "oar/device/device.h"
 #include "oar/ops/core/dispatcher.h"
 #include "oar/tensor/allocator.h"
@@ -241,6 +242,18 @@ void check_registry(Report& report) {
   }
 }
 
+void report_code_generator(Report& report) {
+  std::string why;
+  if (!fusion::can_compile(&why)) {
+    report.note("compiler", why,
+                "Programs run call by call. `make build` with llvm-19-dev and clang-19 adds it.");
+    return;
+  }
+  report.good("compiler",
+              format("LLVM; fusion is {}; kernels on disk: {}", flag<bool>("fusion") ? "on" : "off",
+                     fusion::kernel_cache_state()));
+}
+
 void report_python(Report& report) {
   const PythonCheck check = check_python();
   const std::string staged = staged_package();
@@ -290,6 +303,7 @@ int doctor(std::ostream& out, bool color) {
   report.title("Oar");
   report.attempt("ops", [&] { check_registry(report); });
   report.attempt("numbers", [&] { check_arithmetic(report); });
+  report.attempt("compiler", [&] { report_code_generator(report); });
   report.attempt("python", [&] { report_python(report); });
   out << '\n';
   if (report.failures() == 0) {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <filesystem>
 #include <vector>
 
 #include "oar/base/error.h"
+#include "oar/base/file.h"
 #include "oar/base/string_util.h"
 #include "oar/ocr/network.h"
 
@@ -102,10 +102,8 @@ ModelFiles find_models(const std::string& folder, const std::string& language) {
 }
 
 std::string models_folder(const std::string& language) {
-  const char* cache = std::getenv("OAR_CACHE_DIR");
-  const char* home = std::getenv("HOME");
-  const fs::path root =
-      cache && *cache != 0 ? fs::path(cache) : fs::path(home ? home : ".") / ".cache" / "oar";
+  const std::string cache = cache_folder();
+  const fs::path root = cache.empty() ? fs::path(".cache") / "oar" : fs::path(cache);
   return (root / "ocr" / (language.empty() ? kUsualSet : language)).string();
 }
 

@@ -9,8 +9,11 @@
 #include "oar/base/flags.h"
 #include "oar/base/format.h"
 #include "oar/compiler/fusion/graph.h"
+#include "oar/compiler/fusion/nest.h"
+#include "oar/compiler/fusion/worth.h"
 #include "oar/compiler/passes/edit.h"
 #include "oar/ops/core/work.h"
+#include "oar/runtime/layout.h"
 #include "oar/tensor/byte_count.h"
 
 namespace oar::fusion {
@@ -141,25 +144,31 @@ class Cutter {
   std::unordered_map<ValueId, ValueId> ids_;
 };
 
-// Long rows are summed by one thread each, so there must be enough of them.
-constexpr int64_t kLongestRow = 64 << 10, kFewRows = 4, kShortRow = 4 << 10;
-
 class Grouping {
  public:
   explicit Grouping(const Program& program)
       : program_(program), graph_(program), cutter_(program, graph_) {}
 
   std::vector<Group> run() {
-    const std::vector<Instruction>& calls = program_.body.instructions;
-    for (size_t i = 0; i < calls.size(); ++i) facts_.push_back(facts_of(i));
-    for (size_t i = 0; i < calls.size(); ++i)
-      if (facts_[i].fusible) join_with_sources(i);
+    for (size_t i = 0; i < graph_.size(); ++i) facts_.push_back(facts_of(i));
+    join_all();
+    // Without the burdens of groups that do not pay, what is left of these may.
+    if (drop_burdens()) {
+      graph_ = CallGraph(program_);
+      join_all();
+    }
     std::vector<Group> made;
-    for (size_t i = 0; i < calls.size(); ++i)
+    for (size_t i = 0; i < graph_.size(); ++i)
       if (graph_.group(i) == i && graph_.members(i).size() > 1)
-        if (std::optional<Group> group = checked(graph_.members(i)))
+        if (std::optional<Group> group = checked(graph_.members(i)); group && pays(*group, true))
           made.push_back(std::move(*group));
-    return made;
+    double seconds = 0;
+    for (const Group& group : made) seconds += group.seconds_saved;
+    if (pays_to_load(seconds, made.size())) return made;
+    if (tracing(Trace::Fusion) && !made.empty())
+      std::fprintf(stderr, "fusion: %zu loops are not made: all together save %.2f us\n",
+                   made.size(), 1e6 * seconds);
+    return {};
   }
 
  private:
@@ -167,8 +176,46 @@ class Grouping {
     bool fusible = false;
     bool simple = false;  // elementwise, with a scalar body
     Shape domain;
+    double extra = 0;  // seconds of an element, more than in the call's own kernel
     std::string why;
   };
+
+  void join_all() {
+    for (size_t i = 0; i < graph_.size(); ++i)
+      if (facts_[i].fusible) join_with_sources(i);
+  }
+
+  bool drop_burdens() {
+    bool dropped = false;
+    for (size_t i = 0; i < graph_.size(); ++i) {
+      const std::vector<size_t>& members = graph_.members(i);
+      if (graph_.group(i) != i || members.size() < 2 ||
+          std::none_of(members.begin(), members.end(), [&](size_t m) { return is_burden(m); }))
+        continue;
+      if (std::optional<Group> group = checked(members); group && pays(*group, false)) continue;
+      for (const size_t member : members)
+        if (is_burden(member)) {
+          facts_[member].fusible = false;
+          dropped = true;
+        }
+    }
+    return dropped;
+  }
+  bool is_burden(size_t call) const { return facts_[call].extra >= kBurden; }
+
+  bool pays(Group& group, bool is_final) const {
+    double extra = 0;
+    for (const size_t call : group.calls)
+      extra += facts_[call].extra * static_cast<double>(facts_[call].domain.numel().value());
+    group.seconds_saved = seconds_saved(group.bytes_saved, group.calls.size(), extra);
+    const bool paid = fusion::pays(group.seconds_saved);
+    if (!paid && is_final && tracing(Trace::Fusion))
+      std::fprintf(stderr,
+                   "fusion: %s and %zu calls around it stay apart: one loop saves %.2f us\n",
+                   program_.body.instructions[group.calls[0]].op->name().c_str(),
+                   group.calls.size() - 1, 1e6 * group.seconds_saved);
+    return paid;
+  }
 
   Facts facts_of(size_t i) {
     const Instruction& call = program_.body.instructions[i];
@@ -179,15 +226,39 @@ class Grouping {
     const std::shared_ptr<const FusedLoop> loop =
         alone.outputs.empty() ? nullptr : loop_of(alone.region, &why);
     facts.why = why;
-    if (!loop || !is_worth(*loop)) {
-      say(call, loop ? "its rows are too long" : why.c_str());
+    if (!loop || !is_worth(*loop, alone)) {
+      say(call, loop ? "it has long rows, joins few elements or jumps in memory" : why.c_str());
       return facts;
     }
     facts.fusible = true;
-    facts.simple = loop->folded == 0 && call.op->scalar() != nullptr;
+    facts.simple = loop->folded == 0 && loop->totals.empty() && call.op->scalar() != nullptr;
     facts.domain = loop->domain;
+    facts.extra = extra_seconds(*loop);
     return facts;
   }
+  // At the strides that the views outside give the inputs.
+  bool is_worth(const FusedLoop& loop, const Group& group) const {
+    if (!loop.is_worth()) return false;
+    std::vector<Tensor> inputs;
+    for (ValueId id : group.inputs) inputs.push_back(layout(id));
+    const std::optional<Nest> nest = Nest::of(loop, inputs);
+    return nest && (fuses_all() || !nest->jumps());
+  }
+  Tensor layout(ValueId id) const {
+    const int maker = graph_.maker(id);
+    if (maker >= 0) {
+      const Instruction& call = program_.body.instructions[static_cast<size_t>(maker)];
+      if (is_view(call)) {
+        Frame frame = call.attributes.clone();
+        const Tensor base = layout(operand(call, 0));
+        frame.set_tensor(0, base);
+        if (const std::optional<ViewSpec> spec = call.op->def().view(frame.args()))
+          return layout_of(*spec, base);
+      }
+    }
+    return layout_of(program_.type_of(id));
+  }
+
   static bool takes_lists(const Instruction& call) {
     return std::any_of(call.operands.begin(), call.operands.end(),
                        [](const Operand& o) { return o.kind == Operand::List; });
@@ -195,12 +266,6 @@ class Grouping {
   static void say(const Instruction& call, const char* why) {
     if (tracing(Trace::Fusion))
       std::fprintf(stderr, "fusion: %s stays alone: %s\n", call.op->name().c_str(), why);
-  }
-
-  static bool is_worth(const FusedLoop& loop) {
-    if (loop.folded == 0) return true;
-    const int64_t rows = loop.rows(), length = loop.domain.numel().value() / rows;
-    return length <= kLongestRow && (rows >= kFewRows || length <= kShortRow);
   }
 
   void join_with_sources(size_t i) {
@@ -238,7 +303,7 @@ class Grouping {
       std::string why;
       const Group joint = cutter_.cut(std::move(both));
       const std::shared_ptr<const FusedLoop> loop = loop_of(joint.region, &why);
-      if (!loop || !is_worth(*loop)) return;
+      if (!loop || !is_worth(*loop, joint)) return;
     }
     graph_.join(a, b);
   }
@@ -247,7 +312,7 @@ class Grouping {
     Group group = cutter_.cut(members);
     std::string why;
     group.loop = loop_of(group.region, &why);
-    if (!group.loop || !is_worth(*group.loop)) {
+    if (!group.loop || !is_worth(*group.loop, group)) {
       say(program_.body.instructions[members[0]], why.c_str());
       return std::nullopt;
     }

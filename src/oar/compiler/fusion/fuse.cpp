@@ -30,13 +30,14 @@ bool at_known_sizes(const Program& program) {
 bool fuse(Program& program, PassContext& context) {
   static const FlagHandle<bool> on("fusion");
   if (!on.get() || !context.target.device.is_cpu() || !at_known_sizes(program)) return false;
+  // The code generator is large, so it is loaded for a program that has work for it.
+  if (fusion::is_known_missing()) return false;
+  const std::vector<fusion::Group> groups = fusion::find_groups(program);
   std::string why;
-  if (!fusion::can_compile(&why)) {
-    if (tracing(Trace::Fusion)) std::fprintf(stderr, "fusion: %s\n", why.c_str());
+  if (groups.empty() || !fusion::can_compile(&why)) {
+    if (tracing(Trace::Fusion) && !why.empty()) std::fprintf(stderr, "fusion: %s\n", why.c_str());
     return false;
   }
-  const std::vector<fusion::Group> groups = fusion::find_groups(program);
-  if (groups.empty()) return false;
   if (tracing(Trace::Fusion))
     for (const fusion::Group& group : groups) say(program, group);
   fusion::replace_groups(program, groups);

@@ -19,6 +19,11 @@ int arity_of(const Step& step) {
   }
 }
 
+bool has_hard_arguments(const Step& step) {
+  return step.kind == StepKind::Apply && step.type == DType::Float32 &&
+         (step.fn == ScalarFn::Sin || step.fn == ScalarFn::Cos || step.fn == ScalarFn::Tan);
+}
+
 bool Kernel::folds() const {
   return std::any_of(steps.begin(), steps.end(),
                      [](const Step& s) { return s.kind == StepKind::Fold; });
@@ -103,7 +108,9 @@ std::vector<std::vector<bool>> computed_in(const Kernel& kernel, const std::vect
 
 namespace {
 std::string text_of(const Port& port) {
-  return format("{}{}", name_of(port.dtype), "dsr"[static_cast<int>(port.lie)]);
+  const std::string joins =
+      port.is_total() ? format("+{}", static_cast<int>(port.joins)) : std::string();
+  return format("{}{}{}", name_of(port.dtype), "dsr"[static_cast<int>(port.lie)], joins);
 }
 }  // namespace
 

@@ -2,7 +2,8 @@
 // serves programs and batches of all kinds; its text is the key of the cache.
 //
 // A kernel goes over rows of `count` elements. A step belongs to a row (computed once per row) or to an element. A fold joins
-// the elements of a row to one number; what depends on it is computed in a later loop over the same row.
+// the elements of a row to one number; what depends on it is computed in a later loop over the same row. An output that joins is a
+// total over many rows: the kernel adds to what is there.
 #pragma once
 
 #include <cstdint>
@@ -52,6 +53,9 @@ enum class Lie : uint8_t {
 struct Port {
   DType dtype = DType::Float32;
   Lie lie = Lie::Dense;
+  ScalarFn joins =
+      ScalarFn::Number;  // of an output: how elements join what is there; Number: they replace it
+  bool is_total() const { return joins != ScalarFn::Number; }
 };
 
 struct Kernel {
@@ -68,6 +72,8 @@ struct Kernel {
 };
 
 int arity_of(const Step& step);
+// Is there a fast form that is wrong for some arguments? A loop that met one runs once more.
+bool has_hard_arguments(const Step& step);
 
 // Native code of a kernel. Ports are the first elements of the inputs, then of the outputs; `across` the bytes from row to row,
 // `along` those from element to element, of each. `room` is for this call alone: 8 * count bytes per step that a later loop reads.

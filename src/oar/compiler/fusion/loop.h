@@ -17,15 +17,27 @@ struct Source {
   std::vector<Instruction> views;
 };
 
+// An output whose elements are joined over axes of the domain: its port has the type in which they are joined.
+struct TotalOutput {
+  size_t output = 0;
+  DType dtype = DType::Float32;  // of the result
+  int64_t count = 1;             // elements that become one
+  bool is_mean = false;
+};
+
 struct FusedLoop : RegionCode {
   // At the lie of each port when all inputs are contiguous; a call may have others.
   Kernel kernel;
   Shape domain;       // the elements of the loop
   size_t folded = 0;  // the last axes of the domain that folds join
   std::vector<Source> sources;
-  std::vector<Shape> made;  // of the outputs
+  std::vector<Shape> made;                   // of the outputs
+  std::vector<std::vector<int64_t>> places;  // … by axis of the domain, in elements
+  std::vector<TotalOutput> totals;
 
   int64_t rows() const;  // numbers of a fold
+  // Is it as fast as the kernels that cut a row over threads?
+  bool is_worth() const;
   // How a port lies whose elements along a row are this many apart.
   static Lie lie_of(int64_t stride) {
     return stride == 0 ? Lie::Single : stride == 1 ? Lie::Dense : Lie::Strided;
@@ -39,8 +51,14 @@ struct FusedLoop : RegionCode {
     int64_t offset = 0;
   };
   std::optional<Spread> spread(size_t source, const Tensor& input) const;
+
+ private:
+  // Totals are joined in buffers of each thread, element by element of a row. Are these small, and rows not too short?
+  bool totals_fit() const;
 };
 
+// Can the last `folded` axes be summed by one thread for each row? Not if rows are long, or few.
+bool are_good_rows(const Shape& shape, size_t folded);
 // Are all elements the same, to the bit? Looks at no more than 64 Ki of them.
 bool is_one_number(const Tensor& t);
 

@@ -5,6 +5,7 @@
 
 #include "oar/backend/cpu/loops/copy.h"
 #include "oar/base/parallel.h"
+#include "oar/compiler/fusion/totals.h"
 
 namespace oar::fusion {
 namespace {
@@ -53,11 +54,13 @@ std::optional<Nest> Nest::of(const FusedLoop& loop, TensorList inputs) {
     for (size_t d = 0; d < rank; ++d) axes[d].strides[p] = spread->strides[d] * bytes;
   }
   for (size_t k = 0; k < outs; ++k) {
-    const auto strides = contiguous_strides(loop.made[k]);
-    const auto spread = loop.over_domain(loop.made[k], {strides.data(), strides.size()});
     const auto bytes = static_cast<int64_t>(size_of(made.kernel.outputs[k].dtype));
-    for (size_t d = 0; d < rank; ++d) axes[d].strides[ins + k] = (*spread)[d] * bytes;
+    for (size_t d = 0; d < rank; ++d) axes[d].strides[ins + k] = loop.places[k][d] * bytes;
   }
+  made.totals = loop.totals;
+  for (const TotalOutput& total : loop.totals)
+    made.total_sizes.push_back(loop.made[total.output].numel().value());
+  made.whole_rows = made.kernel.folds();
   made.row = {1, std::vector<int64_t>(ins + outs, 0)};
   const auto border = axes.end() - static_cast<std::ptrdiff_t>(loop.folded);
   std::vector<Axis> outer = joined({axes.begin(), loop.folded > 0 ? border : axes.end()});
@@ -77,12 +80,32 @@ std::optional<Nest> Nest::of(const FusedLoop& loop, TensorList inputs) {
     port.lie = made.row.strides[p] == 0       ? Lie::Single
                : made.row.strides[p] == bytes ? Lie::Dense
                                               : Lie::Strided;
-    if (p >= ins) port.lie = Lie::Dense;
+    if (p >= ins && !port.is_total()) port.lie = Lie::Dense;
   }
+  // A total that has one number for a row gets the row's fold.
+  for (size_t k = 0; k < outs; ++k)
+    if (const Port& port = made.kernel.outputs[k]; port.is_total() && port.lie == Lie::Single) {
+      const uint16_t each = made.kernel.results[k];
+      made.kernel.steps.push_back({.kind = StepKind::Fold,
+                                   .fn = port.joins,
+                                   .type = made.kernel.steps[each].type,
+                                   .operands = {each, 0, 0}});
+      made.kernel.results[k] = static_cast<uint16_t>(made.kernel.steps.size() - 1);
+    }
   made.kernel.place_steps();
   const std::vector<bool> kept = kept_steps(made.kernel);
   made.kept = static_cast<size_t>(std::count(kept.begin(), kept.end(), true));
   return made;
+}
+
+bool Nest::jumps() const {
+  constexpr int64_t kFewElements = 1024, kNear = 4;
+  if (rows() * row.size <= kFewElements) return false;
+  for (size_t p = 0; p < kernel.inputs.size(); ++p) {
+    const auto bytes = static_cast<int64_t>(size_of(kernel.inputs[p].dtype));
+    if (row.strides[p] < 0 || row.strides[p] > kNear * bytes) return true;
+  }
+  return false;
 }
 
 int64_t Nest::rows() const {
@@ -162,21 +185,60 @@ void Nest::run_streamed(Code code, const Ports& ports, int64_t begin, int64_t en
   cpu::stream_fence();
 }
 
+// Units are rows where these are whole, else elements.
+void Nest::run_units(Code code, const Ports& ports, int64_t begin, int64_t end) const {
+  if (whole_rows)
+    run_rows(code, ports, begin, end);
+  else
+    run_elements(code, ports, begin, end);
+}
+
 void Nest::run(Code code, Ports ports) const {
   for (size_t p = 0; p < offsets.size(); ++p) ports[p] += offsets[p];
+  if (!totals.empty()) return run_totals(code, ports);
   const double flops = flops_of_element(kernel);
   const int64_t count = rows();
-  const bool folds = kernel.folds(), streamed = is_streamed();
-  const double unit_flops = folds ? flops * static_cast<double>(row.size) : flops;
-  const auto grain = std::max<int64_t>(folds ? 1 : 1024, static_cast<int64_t>(kGrain / unit_flops));
-  parallel_for(0, folds ? count : count * row.size, grain, [&](int64_t begin, int64_t end) {
+  const bool streamed = is_streamed();
+  const double unit_flops = whole_rows ? flops * static_cast<double>(row.size) : flops;
+  const auto grain =
+      std::max<int64_t>(whole_rows ? 1 : 1024, static_cast<int64_t>(kGrain / unit_flops));
+  parallel_for(0, whole_rows ? count : count * row.size, grain, [&](int64_t begin, int64_t end) {
     if (streamed)
       run_streamed(code, ports, begin, end);
-    else if (folds)
-      run_rows(code, ports, begin, end);
     else
-      run_elements(code, ports, begin, end);
+      run_units(code, ports, begin, end);
   });
+}
+
+// The elements are cut into pieces by their number alone, so that sums are the same on any number of threads. A piece has buffers for
+// its totals. It is computed block by block, and the totals of a block are added to those of the piece: long sums of small numbers
+// keep their last bits.
+void Nest::run_totals(Code code, const Ports& ports) const {
+  constexpr int64_t kMostPieces = 32, kBlock = 32 << 10, kPieceRows = 16;
+  const int64_t row_size = std::max<int64_t>(row.size, 1), elements = rows() * row_size;
+  TotalBuffers whole(totals, total_sizes, kernel);
+  const int64_t unit = whole_rows ? row_size : 1, units = elements / unit;
+  const auto flops = static_cast<double>(elements) * flops_of_element(kernel);
+  const int64_t most =
+      std::min({kMostPieces, units, elements / (kPieceRows * whole.largest()) + 1});
+  const int64_t pieces = std::clamp<int64_t>(static_cast<int64_t>(flops / (4 * kGrain)), 1, most);
+  const int64_t piece = (units + pieces - 1) / pieces;
+  const int64_t block = std::max<int64_t>(1, std::max(kBlock, 64 * whole.largest()) / unit);
+  std::vector<TotalBuffers> parts(static_cast<size_t>(pieces), whole);
+  parallel_for(0, pieces, 1, [&](int64_t first, int64_t last) {
+    TotalBuffers of_block(whole);
+    Ports at(ports);
+    of_block.redirect(at, kernel.inputs.size());
+    for (int64_t p = first; p < last; ++p)
+      for (int64_t begin = p * piece; begin < std::min(units, (p + 1) * piece); begin += block) {
+        of_block.clear();
+        const int64_t end = std::min({begin + block, units, (p + 1) * piece});
+        run_units(code, at, begin, end);
+        parts[static_cast<size_t>(p)].join(of_block);
+      }
+  });
+  for (const TotalBuffers& part : parts) whole.join(part);
+  whole.finish(ports, kernel.inputs.size());
 }
 
 }  // namespace oar::fusion

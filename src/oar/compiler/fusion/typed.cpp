@@ -120,8 +120,13 @@ bool has_code(ScalarFn fn) {
 class BodyTyper {
  public:
   BodyTyper(StepList& steps, const Op& op, Args attributes, const std::vector<uint16_t>& operands,
-            DType made)
-      : steps_(steps), op_(op), attributes_(attributes), operands_(operands), made_(made) {}
+            DType made, Total* total)
+      : steps_(steps),
+        op_(op),
+        attributes_(attributes),
+        operands_(operands),
+        made_(made),
+        total_(total) {}
 
   std::vector<uint16_t> run(const std::vector<DType>& made, bool rounds) {
     for (const ScalarStep& step : op_.scalar()->steps()) values_.push_back(value_of(step));
@@ -129,7 +134,7 @@ class BodyTyper {
     for (size_t r = 0; r < made.size(); ++r) {
       const uint16_t step = in_type(values_[op_.scalar()->results()[r]], computed_as(made[r]));
       const bool narrow = is_floating(made[r]) && size_of(made[r]) == 2;
-      results.push_back(narrow && rounds ? steps_.rounded(step, made[r]) : step);
+      results.push_back(narrow && rounds && !total_ ? steps_.rounded(step, made[r]) : step);
     }
     return results;
   }
@@ -178,6 +183,10 @@ class BodyTyper {
                            : fn == ScalarFn::LeastOf    ? ScalarFn::Min
                            : fn == ScalarFn::GreatestOf ? ScalarFn::Max
                                                         : ScalarFn::Add;
+    if (total_) {
+      *total_ = {joins, fn == ScalarFn::MeanOf};
+      return of_step(in_type(each, type));
+    }
     const uint16_t sum = steps_.fold(joins, in_type(each, type));
     if (fn != ScalarFn::MeanOf) return of_step(sum);
     const uint16_t count = steps_.add({.kind = StepKind::Count, .type = type});
@@ -274,8 +283,19 @@ class BodyTyper {
     return of_step(steps_.apply(fn, type, {in_type(a, type)}));
   }
 
+  // x ** 3 as a product, as its own kernel computes it.
+  Typed power(const Typed& a, int exponent) {
+    uint16_t made = a.step;
+    for (int i = 1; i < exponent; ++i)
+      made = steps_.apply(ScalarFn::Multiply, a.type, {made, a.step});
+    return of_step(made);
+  }
+
   Typed binary(ScalarFn fn, const Typed& a, const Typed& b) {
     if (a.known && b.known) return both_known(fn, a, b);
+    if (fn == ScalarFn::Pow && b.known && a.is_real())
+      for (const int exponent : {1, 2, 3})
+        if (b.as_real() == exponent) return power(a, exponent);
     DType type = meeting(a, b);
     if (!is_floating(type) && fn == ScalarFn::Divide) type = DType::Float64;
     if (!is_floating(type) && (is_for_reals_alone(fn) || fn >= ScalarFn::Sqrt) &&
@@ -331,6 +351,7 @@ class BodyTyper {
   const Args attributes_;
   const std::vector<uint16_t>& operands_;  // by parameter
   const DType made_;
+  Total* const total_;
   std::vector<Typed> values_;
 };
 
@@ -338,9 +359,9 @@ class BodyTyper {
 
 std::vector<uint16_t> apply_body(StepList& steps, const Op& op, Args attributes,
                                  const std::vector<uint16_t>& operands,
-                                 const std::vector<DType>& made, bool rounds) {
+                                 const std::vector<DType>& made, bool rounds, Total* total) {
   steps.set_loose(!rounds);
-  return BodyTyper(steps, op, attributes, operands, made[0]).run(made, rounds);
+  return BodyTyper(steps, op, attributes, operands, made[0], total).run(made, rounds);
 }
 
 }  // namespace oar::fusion

@@ -33,13 +33,20 @@ class StepList {
   bool loose_ = false;
 };
 
+// A reduction whose elements are joined outside the kernel's rows.
+struct Total {
+  ScalarFn joins = ScalarFn::Add;
+  bool is_mean = false;
+};
+
 // The type in which elements of a dtype are computed; NotFusible if there is none.
 DType computed_as(DType dtype);
 
 // The results of a call: `operands` has a step per tensor parameter, `made` the dtypes of the results. With `rounds`, results of
-// 16 bits have that precision.
+// 16 bits have that precision. With `total`, the result of a reduction is what it joins, and `total` says how.
 std::vector<uint16_t> apply_body(StepList& steps, const Op& op, Args attributes,
                                  const std::vector<uint16_t>& operands,
-                                 const std::vector<DType>& made, bool rounds);
+                                 const std::vector<DType>& made, bool rounds,
+                                 Total* total = nullptr);
 
 }  // namespace oar::fusion

@@ -145,9 +145,15 @@ class Emitter {
         stored);
   }
   void store(size_t k, Value* value, Value* at) {
-    const DType stored = kernel_.outputs[k].dtype;
-    Value* const element = steps_.narrowed(value, kernel_.steps[kernel_.results[k]].type, stored);
-    marked(b_.CreateAlignedStore(element, at, llvm::Align(size_of(stored))));
+    const Port& port = kernel_.outputs[k];
+    const DType type = kernel_.steps[kernel_.results[k]].type;
+    const llvm::Align align(size_of(port.dtype));
+    if (port.is_total()) {
+      const Step join{.kind = StepKind::Fold, .fn = port.joins, .type = type};
+      Value* const before = marked(b_.CreateAlignedLoad(steps_.stored_type(port.dtype), at, align));
+      value = steps_.joined(join, steps_.widened(before, port.dtype), value);
+    }
+    marked(b_.CreateAlignedStore(steps_.narrowed(value, type, port.dtype), at, align));
   }
   template <class Access>
   Access* marked(Access* access) {

@@ -53,11 +53,6 @@ const char* function_name(ScalarFn fn) {
   }
 }
 
-bool has_hard_arguments(const Step& step) {
-  return step.kind == StepKind::Apply && step.type == DType::Float32 &&
-         (step.fn == ScalarFn::Sin || step.fn == ScalarFn::Cos || step.fn == ScalarFn::Tan);
-}
-
 }  // namespace
 
 // ---- types -----------------------------------------------------------------------------------------
