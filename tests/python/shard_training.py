@@ -256,7 +256,7 @@ def train(dtype: str = "float64", steps: int = 20) -> None:
         (Block, [4, 6, 8], two, tensor_parallel, [Shard(0), Shard(1)], None),  # data, tensor and sequence
     ]  # fmt: skip
     if os.environ.get("OAR_TEST_MODE") != "full":  # on both grids: data, tensor, states, sequence
-        cases = [cases[i] for i in ((2, 9) if dtype == "float32" else (2, 3, 5, 7, 9))]
+        cases = [cases[i] for i in ((2, 9) if dtype == "float32" else (2, 5, 9))]
     wholes = {make: trained(make, shape, dtype, None, None, [], None, steps) for make, shape in ((MLP, [8, 6]), (Block, [4, 6, 8]))}
     for make, shape, mesh, shard_fn, inputs, stage in cases:
         losses, parameters = trained(make, shape, dtype, mesh, shard_fn, inputs, stage, steps)
