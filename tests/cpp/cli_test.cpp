@@ -31,7 +31,7 @@ TEST(Version, IsThatOfTheProject) {
 
 TEST(Cli, DoctorFindsThisMachineFine) {
   std::ostringstream out;
-  const int status = doctor(out, false);
+  const int status = doctor(out, false, false);
   const std::string text = out.str();
   for (const char* part :
        {"processor", "cores", "memory", "allocator", "cpu", "add", "matmul", "gradients"})

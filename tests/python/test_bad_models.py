@@ -19,6 +19,7 @@ from command_models import COMMAND, write_inputs, write_models
 from test_docs_importing import classifier_of_torch, classifier_of_torchscript, write_models_of_tensorflow
 from test_interop_caffe import layer, weights
 from test_interop_gguf import gguf
+from test_interop_keras import MODELS as KERAS_MODELS
 
 import oar
 
@@ -26,8 +27,8 @@ HUGE = 2**63 - 1
 
 # The file that is damaged, by the kind that `oar inspect` calls it; and whether it is a model.
 FORMATS = {"net.oar": True, "pair.pdmodel": True, "net.onnx": True, "pir.json": True, "legacy.pdmodel": True, "net.tflite": True, "frozen.pb": True,
-           "web_model/model.json": True, "net.pt2": True, "script.pt": True, "deploy.prototxt": True, "batch.npz": False, "batch.npy": False,
-           "w.safetensors": False, "w.gguf": False, "w.pdparams": False}
+           "web_model/model.json": True, "net.pt2": True, "script.pt": True, "net.keras": True, "net.h5": True, "deploy.prototxt": True,
+           "batch.npz": False, "batch.npy": False, "w.safetensors": False, "w.gguf": False, "w.pdparams": False}
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +40,8 @@ def good(tmp_path_factory):
     write_models_of_tensorflow(folder)
     (folder / "net.pt2").write_bytes(classifier_of_torch())
     (folder / "script.pt").write_bytes(classifier_of_torchscript())
+    for source, name in (("sequence_3.keras", "net.keras"), ("sequence_2.h5", "net.h5")):
+        (folder / name).write_bytes(KERAS_MODELS.read(source))
     (folder / "net.tflite").write_bytes(tflite.model([(0, [0, 1], [2], {0: 1})], [tflite.tensor("x", (2, 3)), np.ones(3, "float32"), tflite.tensor("y", (2, 3))],
                                                      [0], [2]))
     text = "input: 'data' input_dim: [1, 3, 4, 4]" + layer("Pooling", "pooling_param { pool: AVE global_pooling: true }", ["data"], ["prob"])
@@ -232,7 +235,7 @@ def test_a_graph_that_reads_its_own_results(folder, name, content):
     refused(name, folder, commands=["run"])
 
 
-@pytest.mark.parametrize("name", ["batch.npz", "net.pt2", "script.pt"])
+@pytest.mark.parametrize("name", ["batch.npz", "net.pt2", "script.pt", "net.keras"])
 def test_an_archive_that_would_fill_the_memory(folder, name):
     """Entries that claim, or have, far more bytes than the file."""
     with zipfile.ZipFile(folder / name) as archive:

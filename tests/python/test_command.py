@@ -1,5 +1,6 @@
 """The command `oar`."""
 
+import json
 import os
 import subprocess
 import sys
@@ -54,6 +55,16 @@ def test_doctor_agrees_with_itself(tmp_path):
     noted = run("doctor", OAR_PYTHON=str(bare))
     end = noted.strip().splitlines()[-1]
     assert "• python" in noted and "Everything is fine." not in noted and "note" in end and "python" in end
+
+
+def test_doctor_in_json():
+    report = json.loads(run("doctor", "--json", OAR_PYTHON=sys.executable))
+    assert report["version"] == oar.__version__ and report["wrong"] == 0
+    checks = {(row["section"], row["check"]): row for row in report["checks"]}
+    assert checks["Oar", "matmul"] == {"section": "Oar", "check": "matmul", "state": "good", "text": "returns the right numbers", "way_out": None}
+    assert {section for section, _ in checks} == {"Machine", "Devices", "Oar"}
+    assert report["notes"] == sum(row["state"] == "note" for row in report["checks"])
+    assert all(row["way_out"] for row in report["checks"] if row["state"] == "note")
 
 
 def test_doctor_asks_the_python_of_its_checkout():

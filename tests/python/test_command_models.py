@@ -107,6 +107,11 @@ def test_caffe_is_two_files(tmp_path):
     (["run", "net.onnx", "--input", "photo.png", "--size", "16"], ["photo.png", "float32[1, 3, 16, 16]", "--size"]),
     (["run", "net.onnx", "--input", "photo.png", "--layout", "hcw"], ["hcw", "chw"]),
     (["run", "net.onnx", "--random", "--shape", "image=1,x"], ["'1,x'", "--shape x=1,3,224,224"]),
+    (["run", "net.onnx", "--random", "--shape", "image=9223372036854775807,3,32,32"], ["9223372036854775807"]),
+    (["run", "net.onnx", "--random", "--shape", "image=4294967296,4294967296,4,1"], ["4294967296", "bytes"]),
+    (["run", "net.onnx", "--random", "--threads", "-1"], ["--threads", "-1", "1024"]),
+    (["bench", "net.onnx", "--threads", "0"], ["--threads", "0", "1024"]),
+    (["run", "net.onnx", "--random", "--output", "made.csv"], ["made.csv", ".npz"]),
     (["run", "net.oar", "--method", "back", "--random"], ["net.oar", "'back'", "forward"]),
     (["run", "net.oar", "--random", "--inptu", "x"], ["--inptu", "did you mean '--input'?"]),
     (["run", "damaged.onnx", "--random"], ["damaged.onnx"]),
@@ -296,6 +301,7 @@ def test_models_saved_with_an_open_batch_take_one_sample(models):
 
 def test_models_of_tensorflow_and_torch(tmp_path):
     write_models_of_tensorflow(tmp_path)
+    (tmp_path / "saved_model" / "fingerprint.pb").write_bytes(b"\x08\x01\x10\x02")  # TensorFlow writes one beside the model
     (tmp_path / "net.pt2").write_bytes(classifier_of_torch())
     (tmp_path / "script.pt").write_bytes(classifier_of_torchscript())
     for path, kind in [("frozen.pb", "tensorflow"), ("saved_model", "tensorflow"), ("saved_model/saved_model.pb", "tensorflow"),

@@ -172,6 +172,11 @@ def test_inputs_and_outputs(load):
     np.testing.assert_array_equal(inner(X)[0].numpy(), np.maximum(X, 0))
     with pytest.raises(ValueError, match="no node 'nowhere'"):
         load(graph(nodes), outputs=["nowhere"])
+    for wrong in ("z:99999999999999999999", "z:part:0"):
+        with pytest.raises(Exception, match="z:"):
+            load(graph(nodes), outputs=[wrong])
+        with pytest.raises(Exception, match="z:"):
+            load(graph(nodes), inputs=[wrong])
 
 
 def test_constants_of_repeated_values(load):

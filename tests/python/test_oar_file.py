@@ -121,6 +121,23 @@ def test_the_same_model_gives_the_same_bytes(saved):
     assert Path(path).read_bytes() == Path(other).read_bytes()
 
 
+WRITER = """
+import sys, oar
+oar.seed(1)
+net = oar.nn.Sequential(oar.nn.Conv2D(3, 4, 3), oar.nn.BatchNorm2D(4), oar.nn.Flatten(), oar.nn.Linear(16, 2))
+oar.jit.save(net, sys.argv[1], input_spec=[oar.static.InputSpec(["n", 3, 4, 4])], metadata={"b": "1", "a": "2"})
+"""
+
+
+def test_other_processes_write_the_same_bytes(tmp_path):
+    written = []
+    for seed in ("1", "2"):  # the order of sets and dicts differs between them
+        path = tmp_path / f"{seed}.oar"
+        subprocess.run([sys.executable, "-c", WRITER, str(path)], check=True, env={**os.environ, "PYTHONHASHSEED": seed})
+        written.append(path.read_bytes())
+    assert written[0] == written[1]
+
+
 def test_weights_are_aligned(tmp_path):
     path = str(tmp_path / "wide.oar")
     net = nn.Sequential(nn.Linear(3, 300), nn.Linear(300, 301))

@@ -44,7 +44,8 @@ def check(net, specs, arrays, tmp_path, **options):
         assert len(got) == len(wanted)
         for g, w in zip(got, wanted):
             assert g.shape == w.shape and g.dtype == w.dtype
-            np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-5)
+            largest = max(1.0, np.abs(w).max(initial=0)) if w.dtype.kind == "f" else 0.0  # random weights may let numbers grow
+            np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-5 * largest)
     return path
 
 

@@ -167,11 +167,18 @@ class Predictor:
             raise ValueError(
                 f"[Predictor.run] the inputs {', '.join(missing)} have no content. Call copy_from_cpu first."
             )
-        with self._settings():
+        if self._needs_settings():
+            with self._settings():
+                made = self._model.run(given)
+        else:
             made = self._model.run(given)
         for handle, tensor in zip(self._outputs.values(), made):
             handle._content = tensor
         return True if inputs is None else made
+
+    def _needs_settings(self) -> bool:
+        config = self._config
+        return config.profile_enabled() or bool(config.run_flags()) or config.cpu_math_library_num_threads() != oar.get_num_threads()
 
     @contextmanager
     def _settings(self) -> Iterator[None]:

@@ -44,6 +44,7 @@ class _Program:
         # The places of the program's inputs among ours; one that no output depends on is not an input of the program.
         places = [self.inputs.index(name) for name in program.inputs]
         self._places = None if places == list(range(len(self.inputs))) else places
+        self._fitting: list[tuple[Any, list[int]]] = []  # dtypes and shapes of the inputs that were found to fit last
 
     def dtype_of(self, name: str) -> str:
         return next((kind for port, kind, _ in self._ports if port == name), "float32")
@@ -51,6 +52,9 @@ class _Program:
     def run(self, given: list[Tensor]) -> list[Tensor]:
         if self._places is not None:
             given = [given[place] for place in self._places]
+        described = [(tensor.dtype, tensor.shape) for tensor in given]
+        if described == self._fitting:
+            return self._native.run(given)
         fits = True
         for tensor, (name, kind, shape) in zip(given, self._ports):
             if tensor.dtype.name != kind:
@@ -61,7 +65,10 @@ class _Program:
             if len(sizes) != len(shape) or any(want != size for want, size in zip(shape, sizes) if type(want) is int):
                 warnings.warn(f"[Predictor.run] the shape of the input {name!r} is {shape}, but {sizes} was fed.", stacklevel=4)
                 fits = False
-        return self._native.run(given) if fits else self._native.run_on_other_shapes(given)
+        if not fits:
+            return self._native.run_on_other_shapes(given)
+        self._fitting = described
+        return self._native.run(given)
 
 
 class _Foreign:

@@ -91,8 +91,8 @@ class TranslatedLayer(Layer):
     dropout drops and running statistics move.
 
     Args:
-        methods: the programs of each method.
-        states: the tensors by the names that programs have for them, and by the keys of ``state_dict``.
+        programs: the programs of each method.
+        persistable_vars: the tensors by the names that programs have for them, and by the keys of ``state_dict``.
 
     Examples:
         >>> import os, tempfile
@@ -104,16 +104,16 @@ class TranslatedLayer(Layer):
         (True, ['bias', 'weight'])
     """
 
-    def __init__(self, methods: dict[str, _LoadedMethod], states: dict[str, tuple[str, Tensor]]) -> None:
+    def __init__(self, programs: dict[str, _LoadedMethod], persistable_vars: dict[str, tuple[str, Tensor]]) -> None:
         super().__init__()
-        self._methods = methods
-        self._by_name = {name: tensor for name, (_, tensor) in states.items()}
-        for key, tensor in states.values():
+        self._methods = programs
+        self._by_name = {name: tensor for name, (_, tensor) in persistable_vars.items()}
+        for key, tensor in persistable_vars.values():
             if isinstance(tensor, Parameter):
                 self._parameters[key] = tensor
             else:
                 self._buffers[key] = tensor
-        for name in methods:
+        for name in programs:
             if name != "forward":
                 object.__setattr__(self, name, self._caller(name))
 

@@ -9,7 +9,7 @@
 namespace oar::cli {
 
 // Checks the machine and the installation; 1 if something is wrong.
-int doctor(std::ostream& out, bool color);
+int doctor(std::ostream& out, bool color, bool json);
 
 // The flags with their values.
 int show_flags(std::ostream& out, bool color);

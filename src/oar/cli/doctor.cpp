@@ -14,28 +14,33 @@
 #include "oar/cli/terminal.h"
 #include "oar/compiler/fusion/code.h"
 #include "oar/device/device.h"
+#include "oar/formats/json_reader.h"
 #include "oar/ops/core/dispatcher.h"
 #include "oar/tensor/allocator.h"
 
 namespace oar::cli {
 namespace {
 
+// What was found: printed at once, or kept for JSON.
 class Report {
  public:
-  Report(std::ostream& out, bool color) : out_(out), color_(color) {}
+  Report(std::ostream& out, bool color, bool json) : out_(out), color_(color), json_(json) {}
 
-  void title(std::string_view text) { out_ << styled(text, Style::Bold, color_) << '\n'; }
-  void good(std::string_view what, const std::string& text) { line("✓", Style::Green, what, text); }
+  void title(std::string_view text) {
+    section_ = text;
+    if (!json_) out_ << (rows_ > 0 ? "\n" : "") << styled(text, Style::Bold, color_) << '\n';
+  }
+  void good(std::string_view what, const std::string& text) {
+    add("✓", Style::Green, "good", what, text, "");
+  }
   // Worth knowing, but nothing is broken.
   void note(std::string_view what, const std::string& text, const std::string& way_out) {
     notes_.emplace_back(what);
-    line("•", Style::Yellow, what, text);
-    advise(way_out);
+    add("•", Style::Yellow, "note", what, text, way_out);
   }
   void wrong(std::string_view what, const std::string& text, const std::string& way_out) {
     ++failures_;
-    line("✗", Style::Red, what, text);
-    advise(way_out);
+    add("✗", Style::Red, "wrong", what, text, way_out);
   }
   // A check that throws is wrong, and the error says how.
   void attempt(std::string_view what, const std::function<void()>& check) {
@@ -48,10 +53,40 @@ class Report {
     }
   }
   int failures() const { return failures_; }
-  const std::vector<std::string>& notes() const { return notes_; }
+
+  void finish() const {
+    if (json_) {
+      out_ << format("{{\"version\": {}, \"wrong\": {}, \"notes\": {}, \"checks\": [{}]}}\n",
+                     json_quoted(version()), failures_, notes_.size(), join(objects_, ", "));
+    } else if (failures_ > 0) {
+      out_ << '\n'
+           << styled(format("{} {} wrong.", failures_, failures_ == 1 ? "thing is" : "things are"),
+                     Style::Red, color_)
+           << '\n';
+    } else {
+      const std::string text =
+          notes_.empty() ? "Everything is fine."
+                         : format("Nothing is wrong; see the {} on {} above.",
+                                  notes_.size() == 1 ? "note" : "notes", join(notes_, ", "));
+      out_ << '\n' << styled(text, notes_.empty() ? Style::Green : Style::Yellow, color_) << '\n';
+    }
+  }
 
  private:
   static constexpr std::size_t kIndent = 16;
+  void add(std::string_view mark, Style style, std::string_view state, std::string_view what,
+           const std::string& text, const std::string& way_out) {
+    ++rows_;
+    if (json_) {
+      objects_.push_back(
+          format(R"({{"section": {}, "check": {}, "state": {}, "text": {}, "way_out": {}}})",
+                 json_quoted(section_), json_quoted(what), json_quoted(state), json_quoted(text),
+                 way_out.empty() ? "null" : json_quoted(way_out)));
+      return;
+    }
+    line(mark, style, what, text);
+    advise(way_out);
+  }
   void line(std::string_view mark, Style style, std::string_view what, const std::string& text) {
     std::string name(what);
     name.resize(std::max(name.size(), kIndent - 4), ' ');
@@ -70,9 +105,12 @@ class Report {
   }
 
   std::ostream& out_;
-  bool color_;
+  bool color_, json_;
+  std::string section_;
+  size_t rows_ = 0;
   int failures_ = 0;
-  std::vector<std::string> notes_;  // what they are about
+  std::vector<std::string> notes_;    // what they are about
+  std::vector<std::string> objects_;  // rows as JSON
 };
 
 // The load of the processors in the last minute, by all programs.
@@ -290,36 +328,21 @@ void report_python(Report& report) {
 
 }  // namespace
 
-int doctor(std::ostream& out, bool color) {
-  Report report(out, color);
-  out << "oar " << version() << "\n\n";
+int doctor(std::ostream& out, bool color, bool json) {
+  Report report(out, color, json);
+  if (!json) out << "oar " << version() << "\n\n";
   report.title("Machine");
   report.attempt("machine", [&] { report_machine(report); });
   report.attempt("allocator", [&] { report_allocator(report); });
-  out << '\n';
   report.title("Devices");
   report.attempt("devices", [&] { report_devices(report); });
-  out << '\n';
   report.title("Oar");
   report.attempt("ops", [&] { check_registry(report); });
   report.attempt("numbers", [&] { check_arithmetic(report); });
   report.attempt("compiler", [&] { report_code_generator(report); });
   report.attempt("python", [&] { report_python(report); });
-  out << '\n';
-  if (report.failures() == 0) {
-    const std::string text =
-        report.notes().empty()
-            ? "Everything is fine."
-            : format("Nothing is wrong; see the {} on {} above.",
-                     report.notes().size() == 1 ? "note" : "notes", join(report.notes(), ", "));
-    out << styled(text, report.notes().empty() ? Style::Green : Style::Yellow, color) << '\n';
-    return 0;
-  }
-  out << styled(format("{} {} wrong.", report.failures(),
-                       report.failures() == 1 ? "thing is" : "things are"),
-                Style::Red, color)
-      << '\n';
-  return 1;
+  report.finish();
+  return report.failures() == 0 ? 0 : 1;
 }
 
 }  // namespace oar::cli

@@ -88,7 +88,9 @@ int run(int argc, char** argv) {
       app.add_subcommand("doctor", "Check this machine and this installation.");
   doctor_command->footer(
       "Ends with status 0 if nothing is wrong. OAR_PYTHON names the Python to check.");
-  doctor_command->callback([&] { status = cli::doctor(std::cout, color); });
+  bool doctor_json = false;
+  doctor_command->add_flag("--json", doctor_json, "Print JSON");
+  doctor_command->callback([&] { status = cli::doctor(std::cout, color, doctor_json); });
 
   CLI::App* flags_command =
       app.add_subcommand("flags", "List the flags, their values and how to set them.");

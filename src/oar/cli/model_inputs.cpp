@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <random>
+#include <span>
 
 #include "oar/base/error.h"
 #include "oar/base/file.h"
@@ -15,6 +16,7 @@
 #include "oar/interop/json_value.h"
 #include "oar/ops/gen/concat.h"
 #include "oar/ops/gen/copy.h"
+#include "oar/ops/gen/creation.h"
 
 namespace oar::cli {
 namespace {
@@ -188,15 +190,11 @@ Shape shape_of_random(const Port& input, const Shape* wanted, int64_t batch) {
 
 Tensor random_input(const Port& input, const Shape* wanted, const InputOptions& options,
                     std::mt19937_64& engine) {
-  const Shape shape = shape_of_random(input, wanted, options.batch);
-  int64_t count = 1;
-  for (const Dim d : shape) count *= d.value();
-  std::vector<double> numbers(static_cast<size_t>(count));
+  const Tensor wide = zeros(shape_of_random(input, wanted, options.batch), DType::Float64);
   std::normal_distribution<double> normal;
   // Integers are mostly indices, and 0 and 1 are indices of nearly everything.
-  for (double& x : numbers)
+  for (double& x : std::span(wide.data<double>(), static_cast<size_t>(wide.numel().value())))
     x = is_floating(input.likely_dtype()) ? normal(engine) : static_cast<double>(engine() & 1);
-  const Tensor wide = Tensor::from_vector(numbers, Dims(shape), DType::Float64);
   return input.likely_dtype() == DType::Float64 ? wide : cast(wide, input.likely_dtype());
 }
 

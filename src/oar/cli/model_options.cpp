@@ -22,7 +22,8 @@ void add_model(CLI::App& command, ModelChoice& model) {
       "The file of weights of a model that has two files, if it is not beside the first");
   command.add_flag("--verify", model.verify,
                    "Compare the weights of an .oar file with their checksums");
-  command.add_option("--threads", model.threads, "How many threads an op may use");
+  command.add_option("--threads", model.threads, "How many threads an op may use")
+      ->check(CLI::Range(1, 1024));
 }
 
 void add_inputs(CLI::App& command, InputOptions& inputs) {

@@ -58,6 +58,11 @@ void write_outputs(const std::string& path, const std::vector<NamedTensor>& outp
                ErrorKind::InvalidArgument, "two outputs would be written as '{}'.",
                file_name(output.name));
   if (path.ends_with(".npz")) return save_npz(path, named);
+  const std::string ending = fs::path(path).extension().string();
+  user_check(
+      ending.empty() || fs::is_directory(path), ErrorKind::InvalidArgument,
+      "the output \"{}\" has the ending '{}'.\nhint: Outputs are written as .npy or .npz, or into a folder.",
+      path, ending);
   std::error_code error;
   fs::create_directories(path, error);
   user_check(!error, ErrorKind::InvalidArgument, "the folder \"{}\" cannot be made: {}.", path,

@@ -198,9 +198,9 @@ std::vector<Tensor> GraphModel::run(const std::vector<Tensor>& inputs) const {
 }
 
 Results GraphModel::run_arranged(const std::vector<Tensor>& inputs) const {
-  if (parts_->whole.run) return {parts_->whole.run(inputs), {}};
+  if (parts_->whole.run) return parts_->whole.run(inputs);
   const SharedEntry entry = parts_->entry(inputs);
-  if (!entry) return {naming_file(parts_->path, [&] { return parts_->steps(inputs); }), {}};
+  if (!entry) return naming_file(parts_->path, [&] { return parts_->steps(inputs); });
   return {entry->executor.run(entry->taken_of(inputs)), entry->results};
 }
 

@@ -71,6 +71,8 @@ struct Imported {
 // What a run gives. Where outputs are lists of tensors, their tensors come one after the other, and `arrangement` says in JSON how they
 // make up the outputs: [{"tensor": true}, [{"tensor": true}, {"tensor": true}], null]. It is empty if all outputs are tensors.
 struct Results {
+  Results(std::vector<Tensor> given = {}, std::string how = {})
+      : tensors(std::move(given)), arrangement(std::move(how)) {}
   std::vector<Tensor> tensors;
   std::string arrangement;
 };
@@ -82,7 +84,7 @@ class GraphModel {
   // The program for inputs like these.
   using Import = std::function<Imported(const std::vector<Tensor>& like)>;
   // The results for these inputs, node after node: for models of which no program can be made.
-  using Steps = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
+  using Steps = std::function<Results(const std::vector<Tensor>& inputs)>;
   GraphModel(std::vector<Port> inputs, std::vector<std::string> outputs, Import import,
              Steps steps = {});
   // A model that is a program already, and checks its inputs itself.

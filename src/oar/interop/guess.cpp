@@ -212,6 +212,9 @@ std::string model_file(const std::string& path) {
   user_check(fs::is_directory(path, ignored), ErrorKind::NotFound,
              "there is no file \"{}\".\nhint: Pass the path of a model; these were looked for: {}.",
              path, join(tried, ", "));
+  // TensorFlow writes more .pb files beside it.
+  if (std::string saved = (fs::path(path) / "saved_model.pb").string(); is_file(saved))
+    return saved;
   std::vector<std::string> found;
   for (const fs::directory_entry& entry : fs::directory_iterator(path, ignored)) {
     const std::string file = entry.path().string();

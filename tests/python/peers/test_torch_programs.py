@@ -1,6 +1,7 @@
 """Programs of torch.export against PyTorch. OAR_TORCH is a Python with torch and torchvision; without it nothing is compared.
 
-OAR_TORCH_MODELS=all takes every network of torchvision that is listed here; otherwise a few small ones."""
+OAR_TORCH_MODELS=all takes every network of torchvision that is listed here; otherwise a few small ones. OAR_FOREIGN_MODELS is a folder with the weights
+of packages (`make test-models`)."""
 
 import os
 import subprocess
@@ -21,8 +22,13 @@ ALL = [
 ]
 
 
-@pytest.mark.parametrize("name", ALL if os.environ.get("OAR_TORCH_MODELS") == "all" else FEW)
+TRAINED = ["trained_mobilenet_v2", "trained_pnet", "trained_rnet", "trained_onet"]
+
+
+@pytest.mark.parametrize("name", [*(ALL if os.environ.get("OAR_TORCH_MODELS") == "all" else FEW), *TRAINED])
 def test_exported(name, tmp_path):
+    if name in TRAINED and not os.environ.get("OAR_FOREIGN_MODELS"):
+        pytest.skip("OAR_FOREIGN_MODELS is not set")
     python = os.environ.get("OAR_TORCH")
     if not python:
         pytest.skip("OAR_TORCH is not set")

@@ -56,7 +56,14 @@ def test_script(name, tmp_path):
     compare(name, tmp_path)
 
 
-@pytest.mark.parametrize("file", ["silero_vad.jit", "deepbet/data/models/model.pt", "deepbet/data/models/bbox_model.pt"])
+@pytest.mark.parametrize("name", ["trained_mobilenet_v2", "trained_pnet", "trained_rnet", "trained_onet"])
+def test_networks_of_packages(name, tmp_path):
+    if not os.environ.get("OAR_FOREIGN_MODELS"):
+        pytest.skip("OAR_FOREIGN_MODELS is not set")
+    compare(name, tmp_path)
+
+
+@pytest.mark.parametrize("file", ["silero_vad.jit", "deepbet/**/model.pt", "deepbet/**/bbox_model.pt"])
 def test_archives_of_packages(file, tmp_path):
     folder = os.environ.get("OAR_FOREIGN_MODELS")
     found = sorted(Path(folder).rglob(file)) if folder else []

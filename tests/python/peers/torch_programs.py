@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch_trained import TRAINED, trained
 
 
 class Recurrent(nn.Module):
@@ -112,7 +113,7 @@ def main():
     name, folder = sys.argv[1], Path(sys.argv[2])
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    net, inputs_of = OWN[name]() if name in OWN else vision(name)
+    net, inputs_of = OWN[name]() if name in OWN else trained(name) if name in TRAINED else vision(name)
     for weight in net.parameters():
         if not weight.any():  # heads that begin with zeros would hide every difference
             nn.init.normal_(weight, std=0.1)

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch_trained import TRAINED, trained
 
 warnings.filterwarnings("ignore")
 
@@ -262,7 +263,7 @@ def main():
     if Path(name).is_file():
         net, calls = packaged(name)
         return write(folder, {"scripted": net}, calls)
-    net, inputs_of = OWN[name]() if name in OWN else vision(name)
+    net, inputs_of = OWN[name]() if name in OWN else trained(name) if name in TRAINED else vision(name)
     for weight in net.parameters():
         if not weight.any():  # heads that begin with zeros would hide every difference
             nn.init.normal_(weight, std=0.1)

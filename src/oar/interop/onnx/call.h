@@ -44,6 +44,8 @@ struct Surroundings {
   std::function<Values(const std::function<Values()>&)> captured;
   // A constant.
   std::function<Item(const Tensor&)> known;
+  // Whether no program is made: nodes run one after the other, and everything is known.
+  bool steps = false;
 };
 
 class Call {
@@ -58,6 +60,7 @@ class Call {
     return around_.run_graph(graph, inputs);
   }
   Values captured(const std::function<Values()>& body) const { return around_.captured(body); }
+  bool steps() const { return around_.steps; }
   Item known(int64_t number) const { return around_.known(Tensor::scalar(number, DType::Int64)); }
   Item known(bool truth) const {
     return around_.known(Tensor::scalar(int64_t{truth}, DType::Bool));

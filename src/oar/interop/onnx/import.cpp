@@ -1,10 +1,12 @@
 #include "oar/interop/onnx/import.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "oar/autograd/node.h"
 #include "oar/base/error.h"
+#include "oar/base/interrupt.h"
 #include "oar/base/scope_guard.h"
 #include "oar/base/string_util.h"
 #include "oar/compiler/capture/capture.h"
@@ -39,49 +41,39 @@ void check_converters(const ModelFile& model) {
 
 class Importer {
  public:
-  Importer(const ModelFile& model, const Expected& expected)
-      : model_(model), expected_(expected), capture_("main") {
-    capture_.follow_outside();  // weights are states, which files keep apart from the program
+  // With `steps` no program is made: every node runs at once.
+  Importer(const ModelFile& model, const Expected& expected, bool steps)
+      : model_(model), expected_(expected) {
+    around_.steps = steps;
+    if (steps) return;
+    capture_.emplace("main");
+    capture_->follow_outside();  // weights are states, which files keep apart from the program
   }
 
   Imported run() {
     Imported imported;
-    scopes_.emplace_back();
-    for (const auto& [name, tensor] : model_.graph.initializers) add_constant(name, tensor);
-    for (const Port& port : model_.graph.inputs) {
-      if (scopes_[0].contains(port.name) && !expected_.constant.contains(port.name))
-        continue;  // an initializer that a caller could replace
-      scopes_[0].erase(port.name);
-      const auto given = expected_.structures.find(port.name);
-      define(port.name, input_of(port, port.name,
-                                 given == expected_.structures.end() ? Given() : given->second,
-                                 imported.inputs));
-    }
-    for (const Node& node : model_.graph.nodes) add_node(node);
-    Outputs outputs;
-    std::vector<std::string> parts;
-    for (const Port& port : model_.graph.outputs)
-      parts.push_back(outputs.add(port.name, value(port.name, "an output of the model")));
-    if (outputs.has_more) imported.results = format("[{}]", join(parts, ", "));
+    Outputs outputs = run_nodes(imported.inputs);
+    imported.results = outputs.arrangement;
     imported.outputs = std::move(outputs.names);
     scopes_.clear();  // only the program may keep what the nodes computed
-    imported.program = capture_.finish(std::move(outputs.tensors));
+    imported.program = capture_->finish(std::move(outputs.tensors));
     return imported;
   }
 
- private:
-  void add_constant(const std::string& name, const Tensor& tensor) {
-    history_of(tensor).name = name;
-    Item item(tensor);
-    make_known(item);
-    define(name, std::move(item));
+  interop::Results run_steps() {
+    std::vector<std::string> inputs;
+    const FreshLayers fresh;
+    Outputs outputs = run_nodes(inputs);
+    return {std::move(outputs.tensors), outputs.arrangement};
   }
 
+ private:
   // The tensors of the outputs one after the other, and how they make up the outputs.
   struct Outputs {
     std::vector<Tensor> tensors;
     std::vector<std::string> names;
-    bool has_more = false;  // than tensors
+    std::string arrangement;  // empty if all are tensors
+    bool has_more = false;    // than tensors
 
     std::string add(const std::string& name, const Item& made) {
       if (made.is_none || made.sequence) has_more = true;
@@ -99,6 +91,35 @@ class Importer {
       return format("[{}]", join(parts, ", "));
     }
   };
+
+  // Appends the names of the inputs that are not constant.
+  Outputs run_nodes(std::vector<std::string>& inputs) {
+    scopes_.emplace_back();
+    for (const auto& [name, tensor] : model_.graph.initializers) add_constant(name, tensor);
+    for (const Port& port : model_.graph.inputs) {
+      if (scopes_[0].contains(port.name) && !expected_.constant.contains(port.name))
+        continue;  // an initializer that a caller could replace
+      scopes_[0].erase(port.name);
+      const auto given = expected_.structures.find(port.name);
+      define(port.name,
+             input_of(port, port.name,
+                      given == expected_.structures.end() ? Given() : given->second, inputs));
+    }
+    for (const Node& node : model_.graph.nodes) add_node(node);
+    Outputs outputs;
+    std::vector<std::string> parts;
+    for (const Port& port : model_.graph.outputs)
+      parts.push_back(outputs.add(port.name, value(port.name, "an output of the model")));
+    if (outputs.has_more) outputs.arrangement = format("[{}]", join(parts, ", "));
+    return outputs;
+  }
+
+  void add_constant(const std::string& name, const Tensor& tensor) {
+    history_of(tensor).name = name;
+    Item item(tensor);
+    make_known(item);
+    define(name, std::move(item));
+  }
 
   static const char* described(const Port& port) {
     return port.kind == Port::Sequence   ? "a sequence"
@@ -129,13 +150,14 @@ class Importer {
                                              : "models without such inputs");
     if (const auto constant = expected_.constant.find(name); constant != expected_.constant.end()) {
       const FreshLayers fresh;
-      history_of(constant->second).name = name;
+      if (capture_) history_of(constant->second).name = name;
       item.tensor = constant->second;
       make_known(item);
       if (number_of(port.dtype) != port.number) item.number = port.number;
       return item;
     }
     inputs.push_back(name);
+    user_check(capture_, ErrorKind::InvalidArgument, "the input '{}' is missing.", name);
     return tensor_input(port, name);
   }
 
@@ -163,8 +185,8 @@ class Importer {
         spec.shape.push_back(sizes[i].value >= 0 ? Dim(sizes[i].value)
                                                  : open_size(sizes[i], name, i, size));
     }
-    const Capture::Scope scope(capture_);
-    Item item(capture_.input(spec));
+    const Capture::Scope scope(*capture_);
+    Item item(capture_->input(spec));
     if (number_of(port.dtype) != port.number) item.number = port.number;
     return item;
   }
@@ -181,11 +203,14 @@ class Importer {
   }
 
   void add_node(const Node& node) {
+    patience_.look();  // a loop may have no end
     std::vector<Item> inputs;
     bool known = true;
     for (const std::string& name : node.inputs) {
       inputs.push_back(name.empty() ? Item() : value(name, node.str()));
-      known &= name.empty() || is_known(inputs.back());
+      Item& input = inputs.back();
+      if (!capture_ && !input.known && input.tensor.defined()) make_known(input);
+      known &= name.empty() || !capture_ || is_known(input);
     }
     if (const Function* f = model_.find_function(node.domain, node.op))
       return define_results(node, run_function(*f, node, std::move(inputs)));
@@ -292,8 +317,8 @@ class Importer {
     return captured([&] { return convert(call); });
   }
   Values captured(const std::function<Values()>& body) {
-    if (Capture::current()) return body();
-    const Capture::Scope scope(capture_);
+    if (!capture_ || Capture::current()) return body();
+    const Capture::Scope scope(*capture_);
     return body();
   }
   // On plain tensors, also while a region is captured.
@@ -351,11 +376,12 @@ class Importer {
   static constexpr size_t kDeepest = 64;
   const ModelFile& model_;
   const Expected& expected_;
-  Capture capture_;
+  std::optional<Capture> capture_;  // unless every node runs at once
   const std::map<std::string, int64_t>* opsets_ = &model_.opsets;
   std::vector<Scope> scopes_;  // the innermost graph last
   size_t functions_ = 0;       // that are being run
-  const Surroundings around_{
+  Patience patience_;
+  Surroundings around_{
       [this](const Graph& graph, const Values& given) { return run_graph(graph, given); },
       [this](const std::function<Values()>& body) { return captured(body); },
       [](const Tensor& t) {
@@ -371,7 +397,12 @@ class Importer {
 Imported import_parsed(const ModelFile& model, const Expected& expected) {
   refuse_nested_capture();
   check_converters(model);
-  return Importer(model, expected).run();
+  return Importer(model, expected, false).run();
+}
+
+interop::Results run_steps(const ModelFile& model, const Expected& given) {
+  check_converters(model);
+  return Importer(model, given, true).run_steps();
 }
 
 Imported import_model(std::string_view file, const std::string& folder, const Expected& expected) {

@@ -54,7 +54,7 @@ std::optional<Values> unrolled(const Call& c, const Loop& loop, Values variables
   std::vector<Values> rows(body.outputs.size() - 1 - carried);
   bool goes_on = *loop.begins;
   for (int64_t i = 0; goes_on && (!loop.counted || i < *loop.count); ++i) {
-    if (i >= kMostUnrolled) return std::nullopt;
+    if (i >= kMostUnrolled && !c.steps()) return std::nullopt;
     Values inputs{c.known(i), c.known(goes_on)};
     inputs.insert(inputs.end(), variables.begin(), variables.end());
     const Values made = c.run_graph(body, inputs);
@@ -109,6 +109,7 @@ Values loop_of(const Call& c) {
   const bool must = body.outputs.size() > variables.size() + 1 ||
                     std::any_of(variables.begin(), variables.end(),
                                 [](const Item& v) { return v.sequence != nullptr; });
+  if (c.steps()) return *unrolled(c, loop, variables);
   constexpr int64_t kFewNodes = 512;
   const int64_t nodes = loop.count.value_or(1) * static_cast<int64_t>(body.nodes.size());
   if (may_end && (must || (loop.count && nodes <= kFewNodes)))
@@ -117,6 +118,30 @@ Values loop_of(const Call& c) {
 }
 
 // ---- scan --------------------------------------------------------------------------------------
+
+using Step = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+
+// `scan` without a program: row after row.
+std::vector<Tensor> scanned_in_steps(const Call& c, const Step& step, std::vector<Tensor> carried,
+                                     const std::vector<Tensor>& rows) {
+  const int64_t count = rows[0].dim(0).value();
+  std::vector<Values> made;
+  for (int64_t i = 0; i < count; ++i) {
+    std::vector<Tensor> now = carried;
+    for (const Tensor& row : rows) {
+      if (row.dim(0).value() != count) c.refuse("its sequences have different lengths");
+      now.push_back(squeeze(slice(row, {0}, {i}, {i + 1}), IntArgs({0})));
+    }
+    const std::vector<Tensor> results = step(now);
+    if (results.size() < carried.size()) c.refuse("its body does not fit its inputs");
+    made.resize(results.size() - carried.size());
+    for (size_t k = 0; k < made.size(); ++k) made[k].emplace_back(results[carried.size() + k]);
+    carried.assign(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(carried.size()));
+  }
+  if (count == 0) c.refuse("its sequences are empty");
+  for (const Values& one : made) carried.push_back(stacked(c, one));
+  return carried;
+}
 
 Values scanned(const Call& c, const Values& inputs) {
   const Graph& body = c.graph("body");
@@ -140,7 +165,8 @@ Values scanned(const Call& c, const Values& inputs) {
     const auto step = [&](const std::vector<Tensor>& now) {
       return tensors_of(c, c.run_graph(body, items_of(now)));
     };
-    std::vector<Tensor> made = scan(step, start, rows);
+    std::vector<Tensor> made =
+        c.steps() ? scanned_in_steps(c, step, start, rows) : scan(step, start, rows);
     for (size_t i = carried; i < made.size(); ++i) {
       if (at("scan_output_directions", i - carried)) made[i] = flip(made[i], {0});
       if (const int64_t axis = at("scan_output_axes", i - carried); axis != 0)

@@ -98,8 +98,16 @@ Values bits_turned(const Call& c) {
   return {full({}, 65535, DType::Int32) - c.tensor(0)};
 }
 
+// A bound that is a number at import.
+std::optional<double> bound_of(const Call& c, size_t i) {
+  if (!c.has(i) || !c.item(i).numbers || c.item(i).numbers->size() != 1) return std::nullopt;
+  return c.item(i).numbers->at(0);
+}
 Values clip_to(const Call& c) {
   Tensor x = c.tensor(0);
+  const std::optional<double> low = bound_of(c, 1), high = bound_of(c, 2);
+  if (is_floating(x.dtype()) && low && high && *low <= *high)
+    return {clip(x, Scalar(*low), Scalar(*high))};
   if (c.has(1)) x = maximum(x, c.tensor(1));
   if (c.has(2)) x = minimum(x, c.tensor(2));
   if (c.opset >= 11) return {x};

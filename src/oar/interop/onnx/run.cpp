@@ -65,13 +65,15 @@ interop::Imported import_like(const ModelFile& file, const std::vector<interop::
   std::map<size_t, Tensor> constant = small_inputs(given);
   try {
     return imported(file, expected);
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::Interrupted) throw;
     for (const auto& [place, tensor] : constant) expected.constant[inputs[place].name] = tensor;
   }
   interop::Imported made = [&] {
     try {
       return imported(file, expected);
-    } catch (const Error&) {
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::Interrupted) throw;
       expected.fixed_sizes = true;
       return imported(file, expected);
     }
@@ -87,7 +89,13 @@ interop::GraphModel model_of(const SharedFile& file, std::vector<interop::Port> 
   const auto import = [file, inputs, structures](const std::vector<Tensor>& given) {
     return import_like(*file, inputs, structures, given);
   };
-  return {std::move(inputs), ports_of(file->graph).outputs, import};
+  const auto steps = [file, inputs, structures](const std::vector<Tensor>& given) {
+    Expected expected;
+    expected.structures = structures;
+    for (size_t i = 0; i < inputs.size(); ++i) expected.constant[inputs[i].name] = given[i];
+    return run_steps(*file, expected);
+  };
+  return {std::move(inputs), ports_of(file->graph).outputs, import, steps};
 }
 
 // ---- inputs that are more than tensors -----------------------------------------------------------

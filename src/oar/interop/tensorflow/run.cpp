@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "oar/base/error.h"
+#include "oar/base/interrupt.h"
 #include "oar/base/scope_guard.h"
 #include "oar/base/string_util.h"
 #include "oar/interop/constants.h"
@@ -102,6 +103,7 @@ class Run : public Around {
     const auto found = network_.graph.functions.find(name);
     user_check(found != network_.graph.functions.end(), ErrorKind::InvalidArgument,
                "the file has no function '{}'.", name);
+    patience_.look();  // a loop may have no end
     const Graph& f = found->second;
     user_check(arguments.size() >= f.arguments.size(), ErrorKind::InvalidArgument,
                "the function '{}' takes {} arguments and is given {}.", name, f.arguments.size(),
@@ -325,6 +327,7 @@ class Run : public Around {
   std::map<Place, Item> feeds_;
   Checkpoint* checkpoint_ = nullptr;
   size_t depth_ = 0;
+  Patience patience_;
   int64_t nodes_ = 0;
 };
 

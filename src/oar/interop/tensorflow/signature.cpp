@@ -20,9 +20,17 @@ const Node& node_at(const Network& network, const Place& place, std::string_view
   return *node;
 }
 
+// In two steps: where the place of a braced list throws, GCC 12 destroys the port before it twice.
+Entry entry_of(const std::string& name, const std::string& tensor) {
+  Entry entry;
+  entry.port.name = name;
+  entry.place = place_of(tensor);
+  return entry;
+}
+
 Entry input_entry(const Network& network, const std::string& name, const std::string& tensor,
                   const OpenShape* described) {
-  Entry entry{{name}, place_of(tensor)};
+  Entry entry = entry_of(name, tensor);
   const Node& node = node_at(network, entry.place, "input");
   const Attribute* type = nullptr;
   for (const char* attribute : {"dtype", "DstT", "T"})
@@ -44,7 +52,7 @@ Entry input_entry(const Network& network, const std::string& name, const std::st
 }
 
 Entry output_entry(const Network& network, const std::string& name, const std::string& tensor) {
-  Entry entry{{name}, place_of(tensor)};
+  Entry entry = entry_of(name, tensor);
   node_at(network, entry.place, "output");
   return entry;
 }

@@ -79,6 +79,24 @@ void micro_places(const MicroPlaces<T>& t) {
       *reinterpret_cast<Unaligned*>(t.c + i * t.c_row + j * t.c_vector) = sum[i][j];
 }
 
+template <class T, int kBytes>
+void add_rows(const T* rows, long stride, const T* factors, long count, T* sums) {
+  typedef T Unaligned __attribute__((vector_size(kBytes), aligned(alignof(T)), may_alias));
+  constexpr long kLanes = kBytes / static_cast<long>(sizeof(T));
+  long i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    auto sum = *reinterpret_cast<const Unaligned*>(sums + i);
+#pragma GCC unroll 8
+    for (long r = 0; r < kAddedRows; ++r) {
+      __builtin_prefetch(rows + (r + kAddedRows) * stride + i);
+      sum += *reinterpret_cast<const Unaligned*>(rows + r * stride + i) * factors[r];
+    }
+    *reinterpret_cast<Unaligned*>(sums + i) = sum;
+  }
+  for (; i < count; ++i)
+    for (long r = 0; r < kAddedRows; ++r) sums[i] += rows[r * stride + i] * factors[r];
+}
+
 template <class T, int kBytes, int kRows, int kVectors>
 constexpr void fill_rows(MicroTable<T>& table) {
   table.run[kRows - 1][kVectors - 1] = micro<T, kBytes, kRows, kVectors>;
@@ -91,6 +109,7 @@ constexpr MicroTable<T> make_table() {
   MicroTable<T> table{};
   table.lanes = kBytes / static_cast<int>(sizeof(T));
   table.rows = kRows;
+  table.add_rows = add_rows<T, kBytes>;
   fill_rows<T, kBytes, kRows, 1>(table);
   fill_rows<T, kBytes, kRows, 2>(table);
   fill_rows<T, kBytes, kRows, 3>(table);

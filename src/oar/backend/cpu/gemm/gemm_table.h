@@ -32,6 +32,7 @@ struct MicroPlaces {
 };
 
 inline constexpr int kMicroVectors = 3;
+inline constexpr int kAddedRows = 8;
 
 template <class T>
 struct MicroTable {
@@ -39,6 +40,8 @@ struct MicroTable {
   int rows;   // the tallest tile
   void (*run[8][kMicroVectors])(const MicroTile<T>&);
   void (*run_places[8][kMicroVectors])(const MicroPlaces<T>&);
+  // sums[0, count) += factors[0] * row 0 + … of kAddedRows rows of a matrix. The rows after them are fetched ahead.
+  void (*add_rows)(const T* rows, long stride, const T* factors, long count, T* sums);
 };
 
 extern const MicroTable<float> kBaseFloat;

@@ -133,26 +133,13 @@ void times_vector_by_rows(int64_t rows, int64_t columns, Matrix<const T> matrix,
   });
 }
 
-// sums[0, count) += factors[0] * line 0 + factors[1] * line 1 + …, lines of memory.
-template <int kLines, class T>
-void add_lines(const T* lines, int64_t stride, const T* factors, int64_t count, T* sums) {
-  using L = Lanes<T>;
-  int64_t i = 0;
-  for (; i + L::kCount <= count; i += L::kCount) {
-    auto sum = L::load(sums + i);
-    for (int l = 0; l < kLines; ++l) sum += L::load(lines + l * stride + i) * factors[l];
-    L::store(sums + i, sum);
-  }
-  for (; i < count; ++i)
-    for (int l = 0; l < kLines; ++l) sums[i] += lines[l * stride + i] * factors[l];
-}
-
 // The matrix's columns are contiguous. Sums are stored every kDepth columns, because
 // long chains of additions lose digits.
 template <class T>
 void times_vector_by_columns(int64_t rows, int64_t columns, Matrix<const T> matrix, const T* vector,
                              T* out, int64_t step, bool accumulate) {
   constexpr int64_t kWidth = 1024, kDepth = 256;
+  const MicroTable<T>& table = micro_table<T>();
   const int64_t pieces = (rows + kWidth - 1) / kWidth;
   const int64_t grain = std::max<int64_t>(1, kVectorGrain / kWidth / std::max<int64_t>(columns, 1));
   parallel_for(0, pieces, grain, [&](int64_t begin, int64_t end) {
@@ -164,12 +151,12 @@ void times_vector_by_columns(int64_t rows, int64_t columns, Matrix<const T> matr
         const int64_t last = std::min(columns, block + kDepth);
         std::fill(sums, sums + count, T(0));
         int64_t j = block;
-        for (; j + 8 <= last; j += 8)
-          add_lines<8>(matrix.data + first + j * matrix.column, matrix.column, vector + j, count,
-                       sums);
+        for (; j + kAddedRows <= last; j += kAddedRows)
+          table.add_rows(matrix.data + first + j * matrix.column, matrix.column, vector + j, count,
+                         sums);
         for (; j < last; ++j)
-          add_lines<1>(matrix.data + first + j * matrix.column, matrix.column, vector + j, count,
-                       sums);
+          for (int64_t i = 0; i < count; ++i)
+            sums[i] += matrix.data[first + j * matrix.column + i] * vector[j];
         for (int64_t i = 0; i < count; ++i) totals[i] += sums[i];
       }
       for (int64_t i = 0; i < count; ++i) put(out + (first + i) * step, totals[i], accumulate);
