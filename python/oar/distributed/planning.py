@@ -119,7 +119,7 @@ def calibrate(output: str | None = None, sizes: Sequence[int] = _SIZES, repeat: 
     machine: dict[str, Any] = {"name": f"{os.uname().nodename}, {count} processes", **_device(repeat)}
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     machine["memory"] = pages / count
-    curves = []
+    curves: list[dict[str, Any]] = []
     for name, make in _collectives(count).items():
         points = []
         for size in sizes:

@@ -23,7 +23,7 @@ Transformer completed(Transformer m) {
   const std::pair<const char*, int64_t> sizes[] = {
       {"layers", m.layers},         {"hidden", m.hidden},
       {"heads", m.heads},           {"key_heads", m.key_heads},
-      {"head_width", m.head_width}, {"inner", m.inner},
+      {"head_width", m.head_width}, {"inner_width", m.inner},
       {"vocabulary", m.vocabulary}, {"sequence", m.sequence},
       {"batch", m.batch},           {"expert_choices", m.expert_choices}};
   for (const auto& [name, size] : sizes)
@@ -271,7 +271,7 @@ ModelFile parse_model(std::string_view text) {
       {"heads", into(m.heads)},
       {"key_heads", into(m.key_heads)},
       {"head_width", into(m.head_width)},
-      {"inner", into(m.inner)},
+      {"inner_width", into(m.inner)},
       {"vocabulary", into(m.vocabulary)},
       {"sequence", into(m.sequence)},
       {"batch", into(m.batch)},
@@ -279,7 +279,7 @@ ModelFile parse_model(std::string_view text) {
       {"half", into(m.half)},
       {"experts", into(m.experts)},
       {"expert_choices", into(m.expert_choices)},
-      {"expert_inner", into(m.expert_inner)},
+      {"expert_inner_width", into(m.expert_inner)},
       {"dense_layers", into(m.dense_layers)},
       {"plans", [&](JsonReader& j) { j.array([&] { file.plans.push_back(parse_plan(j)); }); }}};
   JsonReader json(text);

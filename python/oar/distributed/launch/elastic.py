@@ -91,7 +91,8 @@ class _Round:
         self._members: list[int] = []
         self.node = self.store.add_to(f"{self._key}/arrived", 1) - 1
         self.store.set(f"{self._key}/member/{self.node}", str(machines.life.number).encode())
-        self.address, self._server = "", None
+        self.address = ""
+        self._server: Any = None
 
     def begin(self) -> int:
         """Waits for the others. Returns how many machines take part; 0: without this one, which waits for the next round."""

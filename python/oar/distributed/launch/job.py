@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from oar import _C
 from oar.distributed import _launched
@@ -32,7 +32,7 @@ def open_rendezvous(master: str | None, nodes: int, wanted: int) -> tuple[Any, A
         return server, _C.store_open(f"tcp://127.0.0.1:{server.port()}", _MEET_MS)
     if master.startswith("file://"):
         return None, _C.store_open(master, _MEET_MS)
-    address, server = master.split("://")[-1], None
+    address, server = master.split("://")[-1], cast(Any, None)
     if wanted <= 0:
         try:
             server = _C.store_serve(*_launched.host_and_port(address))

@@ -35,9 +35,10 @@ class _Meeting:
     """Where the workers tell each other their names and addresses, and wait for each other at the end."""
 
     def __init__(self, rank: int, size: int, endpoint: str | None) -> None:
-        self._rank, self._size, self._server = rank, size, None
+        self._rank, self._size = rank, size
+        self._server: Any = None
         self._timeout = environment.ParallelEnv().pg_timeout
-        self._store = environment.job.store if endpoint is None else None
+        self._store: Any = environment.job.store if endpoint is None else None
         if self._store is None:
             self._store = self._open(endpoint)
         # A job may begin and end several times in one rendezvous.
