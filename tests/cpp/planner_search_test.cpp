@@ -108,7 +108,7 @@ TEST(PlannerSearch, FoldingCostsNothingWhereBlocksRepeat) {
 TEST(PlannerSearch, NeverWorseThanAPlacementByHand) {
   const Program program = training_step(small_model());
   const Step step = read_step(program);
-  AxisRequest request = along(8, AxisRequest::Batch::Open);
+  AxisRequest request = along(8, AxisRequest::Batch::Whole);
   const AxisPlan free = place(step, test_machine(), request);
   request.fixed[program.find("layer1.up")] = 0;
   request.fixed[program.find("layer1.down")] = 1;
@@ -158,54 +158,6 @@ TEST(PlannerSearch, CutStatesSaveMemory) {
   EXPECT_LT(memory[2], memory[1]);
   choice.recompute = true;
   EXPECT_LT(evaluate(step, test_machine(), choice, 0).memory, memory[2]);
-}
-
-TEST(PlannerSearch, IsNotWorseThanWhatItIsTold) {
-  const Program program = training_step(small_model());
-  const Step step = read_step(program);
-  SearchRequest request;
-  request.devices = 8;
-  PlanChoice choice;
-  choice.data = 2;
-  choice.tensor = 2;
-  choice.pipeline = 2;
-  choice.micro_batches = 4;
-  request.told = {{"by hand", choice}};
-  const SearchResult result = search(step, test_machine(), request);
-  EXPECT_TRUE(result.best.fits);
-  ASSERT_EQ(result.told.size(), 1u);
-  EXPECT_LE(result.best.seconds(), result.told[0].seconds());
-  EXPECT_EQ(result.alternatives.size(), 3u);
-  for (const Plan& other : result.alternatives) EXPECT_LE(result.best.seconds(), other.seconds());
-  // Less memory, a slower plan that fits.
-  request.memory = result.best.memory * 0.6;
-  const SearchResult tight = search(step, test_machine(), request);
-  if (tight.best.fits) {
-    EXPECT_LE(tight.best.memory, request.memory);
-  }
-  EXPECT_GE(tight.best.seconds(), result.best.seconds());
-  request.memory = 1e6;
-  EXPECT_FALSE(search(step, test_machine(), request).best.fits);
-  request.told[0].choice.data = 3;
-  EXPECT_NE(error_of([&] { search(step, test_machine(), request); }).find("must divide the batch"),
-            std::string::npos);
-}
-
-TEST(PlannerSearch, Reports) {
-  const Program program = training_step(small_model());
-  const Step step = read_step(program);
-  SearchRequest request;
-  request.mesh = {2, 2};
-  request.devices = 4;
-  const SearchResult result = search(step, test_machine(), request);
-  const std::string json = to_json(result, test_machine(), 80e9);
-  EXPECT_NE(json.find("\"layer0.query\": ["), std::string::npos);
-  const std::string svg = draw(result, test_machine(), 80e9, "a <b>");
-  EXPECT_NE(svg.find("a &lt;b&gt;"), std::string::npos);
-  EXPECT_EQ(svg.substr(svg.size() - 7), "</svg>\n");
-  int64_t states = 0;
-  for (const PlacementRow& row : placement_rows(result.best)) states += row.count;
-  EXPECT_EQ(states, static_cast<int64_t>(program.states.size()));
 }
 
 }  // namespace

@@ -16,7 +16,6 @@ from oar.distributed import Replicate, Shard, load_plan
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = ROOT / "build" / "bin" / "oar"
-EXAMPLES = ROOT / "examples" / "planner"
 
 pytestmark = pytest.mark.skipif(not COMMAND.exists(), reason="the command is not built")
 
@@ -114,12 +113,6 @@ def test_what_is_no_step_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     path.write_text('{"layer": 2}')
     assert 'did you mean "layers"?' in run("plan", path, "--devices", 2, status=2)
-
-
-def test_a_description_is_planned_with_its_published_plan() -> None:
-    out = json.loads(run("plan", EXAMPLES / "small.json", "--machine", EXAMPLES / "a100.json", "--devices", 16, "--json"))
-    assert out["told"][0]["name"] == "by hand"
-    assert out["plan"]["seconds"] <= out["told"][0]["seconds"]
 
 
 def test_calibrate_writes_what_plan_reads(step_file: Path, tmp_path: Path) -> None:

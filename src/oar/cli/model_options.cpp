@@ -182,7 +182,7 @@ void add_plan(CLI::App& app, bool color, int& status) {
   command->footer(
       "Examples:\n"
       "  oar plan step.oar --mesh 8x4 --memory 40GB --svg plan.svg\n"
-      "  oar plan examples/planner/gpt3_175b.json --machine examples/planner/a100.json --devices 1024\n"
+      "  oar plan examples/planner/small.json --machine examples/planner/a100.json --mesh 4x4\n"
       "Status 1: no plan fits into the memory.");
   command->callback([query, color, &status] { status = plan(std::cout, color, *query); });
 
