@@ -20,12 +20,26 @@ enum class FlagType { Bool, Int, Double, String };
 
 std::string_view to_string(FlagType type);
 
+// What a flag does. A deployed library has nothing that prints it, so it keeps no text.
+class FlagDoc {
+ public:
+#if defined(OAR_DEPLOY)
+  constexpr FlagDoc(const char*) {}
+#else
+  constexpr FlagDoc(const char* text) : text_(text) {}
+#endif
+  constexpr operator std::string_view() const { return text_; }
+
+ private:
+  std::string_view text_;
+};
+
 struct Flag {
   std::string_view name;
   FlagType type;
   std::string_view default_value;
   std::string_view env;  // FLAGS_<name> is read as well
-  std::string_view doc;
+  FlagDoc doc;
 };
 
 struct FlagInfo {
