@@ -26,7 +26,7 @@ std::string message_of_setting(const char* name, const char* value) {
 TEST(Flags, AreListedWithTheirDocumentation) {
   for (const FlagInfo& info : list_flags()) {
     EXPECT_EQ(info.flag.env, "OAR_" + to_upper(info.flag.name));
-    EXPECT_GT(info.flag.doc.size(), 20U) << info.flag.name;
+    EXPECT_GT(std::string_view(info.flag.doc).size(), 20U) << info.flag.name;
     EXPECT_EQ(info.value, flag_text(info.flag.name));
   }
   EXPECT_EQ(flag<int>("gil_release_elements"), 4096);
