@@ -9,30 +9,34 @@ from settings import RECIPES
 from training import convolution, train
 
 
-class Block(nn.Layer):
-    """Two convolutions beside a shortcut."""
+class Residual(nn.Layer):
+    """Two convolutions whose result is added to their input."""
 
-    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+    def __init__(self, channels: int) -> None:
         super().__init__()
-        self.first, self.second = convolution(inputs, outputs, 3, stride), convolution(outputs, outputs)
-        self.shortcut = nn.Identity() if inputs == outputs else convolution(inputs, outputs, 1, stride)
+        self.first, self.second = convolution(channels, channels), convolution(channels, channels)
 
     def forward(self, x: oar.Tensor) -> oar.Tensor:
-        return F.relu(self.shortcut(x) + self.second(F.relu(self.first(x))))
+        return x + F.relu(self.second(F.relu(self.first(x))))
+
+
+def halved(inputs: int, outputs: int) -> nn.Sequential:
+    """A convolution whose result is pooled to half the size."""
+    return nn.Sequential(convolution(inputs, outputs), nn.ReLU(), nn.MaxPool2D(2))
 
 
 class Net(nn.Layer):
-    """A stem and six blocks of 32, 64 and 128 channels."""
+    """Eight convolutions of 32 to 256 channels, with two residual connections, and a linear layer."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.stem = convolution(3, 32)
-        self.blocks = nn.Sequential(Block(32, 32, 1), Block(32, 32, 1), Block(32, 64, 2), Block(64, 64, 1),
-                                    Block(64, 128, 2), Block(128, 128, 1))
-        self.head = nn.Linear(128, 10)
+        self.body = nn.Sequential(convolution(3, 32), nn.ReLU(), halved(32, 64), Residual(64), halved(64, 128),
+                                  halved(128, 256), Residual(256), nn.AdaptiveMaxPool2D(1), nn.Flatten())
+        self.head = nn.Linear(256, 10)
 
     def forward(self, images: oar.Tensor) -> oar.Tensor:
-        return self.head(self.blocks(F.relu(self.stem(images))).mean(axis=[2, 3]))
+        # Small scores keep the large learning rate stable.
+        return self.head(self.body(images)) * 0.125
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ class Recipe:
 RECIPES = {recipe.name: recipe for recipe in (
     Recipe("mnist", promise=0.992, epochs=5, batch=128, rate=0.05, decay=1e-4, shift=2, flip=False),
     Recipe("fashion_mnist", promise=0.92, epochs=12, batch=128, rate=0.1, decay=5e-4, shift=1, flip=True),
-    Recipe("cifar10", promise=0.90, epochs=20, batch=128, rate=0.2, decay=5e-4, shift=4, flip=True),
+    Recipe("cifar10", promise=0.90, epochs=12, batch=128, rate=0.2, decay=5e-4, shift=4, flip=True),
 )}
 # A training step (images, classes, learning rate -> loss), and the classes that are found in images.
 Step = Callable[[np.ndarray, np.ndarray, float], float]
