@@ -171,7 +171,7 @@ class PlanSearch {
     std::sort(kept_.begin(), kept_.end(), better);
     result_.best = std::move(kept_.front());
     for (size_t i = 1; i < kept_.size() && result_.alternatives.size() < request_.alternatives; ++i)
-      result_.alternatives.push_back(std::move(kept_[i]));
+      if (kept_[i].name.empty()) result_.alternatives.push_back(std::move(kept_[i]));
     return std::move(result_);
   }
 
