@@ -76,6 +76,31 @@ TEST(PlannerChoices, ASearchThatStopsEarlyKnowsItsBound) {
   }
 }
 
+TEST(PlannerChoices, ImpossibleOptionsAreNotTaken) {
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    Random random(seed);
+    Choices problem = random_problem(random, 8, 16);
+    for (int v = 0; v + 1 < 8; ++v)
+      problem.link(v, v + 1, [&](int a, int b) {
+        return a != b && random.below(2) == 0 ? 10 * kImpossible : 0.0;
+      });
+    const Chosen chosen = choose(problem, {}, {.table = 6, .branches = 1 << 20});
+    EXPECT_NEAR(chosen.cost, least_cost(problem), 1e-6) << "seed " << seed;
+  }
+}
+
+TEST(PlannerChoices, AGapIsKept) {
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    Random random(seed);
+    const Choices problem = random_problem(random, 9, 20);
+    const Chosen chosen = choose(problem, {}, {.table = 6, .branches = 1 << 20, .gap = 0.05});
+    const double least = least_cost(problem);
+    EXPECT_LE(chosen.bound, least + 1e-9) << "seed " << seed;
+    EXPECT_LE(chosen.cost, chosen.bound / (1 - 0.05) + 1e-9) << "seed " << seed;
+    EXPECT_NEAR(problem.cost_of(chosen.options), chosen.cost, 1e-9);
+  }
+}
+
 TEST(PlannerChoices, NeverWorseThanAHint) {
   Random random(5);
   const Choices problem = random_problem(random, 9, 30);

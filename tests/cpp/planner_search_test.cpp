@@ -160,5 +160,81 @@ TEST(PlannerSearch, CutStatesSaveMemory) {
   EXPECT_LT(evaluate(step, test_machine(), choice, 0).memory, memory[2]);
 }
 
+class PlannerWholeSearch : public testing::Test {
+ protected:
+  static Transformer model() {
+    Transformer m = small_model();
+    m.layers = 2;
+    return m;
+  }
+  static ToldPlan told(int64_t data, int64_t tensor, int64_t pipeline, int64_t micro) {
+    ToldPlan plan{format("{}x{}x{}", data, tensor, pipeline), {}};
+    plan.choice.data = data;
+    plan.choice.tensor = tensor;
+    plan.choice.pipeline = pipeline;
+    plan.choice.micro_batches = micro;
+    return plan;
+  }
+
+  const Program program = training_step(model());
+  const Step step = read_step(program);
+  const Machine machine = test_machine();
+};
+
+TEST_F(PlannerWholeSearch, IsNeverWorseThanToldPlans) {
+  SearchRequest request;
+  request.devices = 8;
+  request.told = {told(8, 1, 1, 1), told(2, 4, 1, 1), told(1, 8, 1, 1), told(4, 1, 2, 4)};
+  const SearchResult result = search(step, machine, request);
+  EXPECT_TRUE(result.best.fits);
+  EXPECT_EQ(result.best.choice.devices(), 8);
+  ASSERT_EQ(result.told.size(), 4U);
+  for (const Plan& plan : result.told)
+    EXPECT_LE(result.best.seconds(), plan.seconds()) << plan.name;
+  for (const Plan& plan : result.alternatives)
+    EXPECT_LE(result.best.seconds(), plan.seconds()) << plan.choice.str();
+}
+
+TEST_F(PlannerWholeSearch, LessMemoryGivesAPlanThatFitsOrSaysThatNoneDoes) {
+  SearchRequest request;
+  request.devices = 8;
+  const Plan fastest = search(step, machine, request).best;
+  request.memory = fastest.memory * 0.8;
+  const SearchResult smaller = search(step, machine, request);
+  EXPECT_TRUE(smaller.best.fits);
+  EXPECT_LE(smaller.best.memory, request.memory);
+  EXPECT_GE(smaller.best.seconds(), fastest.seconds());
+  request.memory = 1e6;
+  const SearchResult none = search(step, machine, request);
+  EXPECT_FALSE(none.best.fits);
+  EXPECT_LE(none.best.memory, smaller.best.memory);
+}
+
+TEST_F(PlannerWholeSearch, RefusesAPlanForAnotherNumberOfDevices) {
+  SearchRequest request;
+  request.devices = 8;
+  request.told = {told(4, 1, 1, 1)};
+  const std::string error = error_of([&] { search(step, machine, request); });
+  EXPECT_NE(error.find("uses 4 devices"), std::string::npos) << error;
+  EXPECT_NE(error.find("plans for 8"), std::string::npos) << error;
+}
+
+// Nothing of the step's size may be computed while it is captured: this one has terabytes of scores and activations.
+TEST(PlannerSearch, DeepStepsAreCapturedAndPlaced) {
+  Transformer m;
+  m.layers = 24;
+  m.hidden = 12288;
+  m.heads = 96;
+  m.vocabulary = 51200;
+  m.sequence = 2048;
+  m.batch = 1536;
+  const Program program = training_step(m);
+  const Step step = read_step(program);
+  EXPECT_EQ(step.batch, 1536);
+  const AxisPlan plan = place(step, test_machine(), along(8, AxisRequest::Batch::Whole));
+  EXPECT_LT(plan.variables, 600U);  // repeated blocks are one
+  EXPECT_GE(plan.bound, plan.cost * 0.99);
+}
+
 }  // namespace
 }  // namespace oar::planner

@@ -90,6 +90,18 @@ def test_the_text_says_what_and_why(step_file: Path) -> None:
     assert "--mesh 8x4" in run("plan", "--help")
 
 
+def test_a_description_of_a_large_model_is_planned(tmp_path: Path) -> None:
+    sizes = {"layers": 12, "hidden": 4096, "heads": 32, "vocabulary": 32000, "sequence": 1024, "batch": 512}
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps({"kind": "transformer", **sizes}))
+    machine = ROOT / "examples" / "planner" / "a100.json"
+    plan = json.loads(run("plan", path, "--mesh", "4x8", "--machine", machine, "--json"))
+    assert plan["devices"] == 32 and plan["plan"]["fits"]
+    # No device computes faster than the machine does: six operations for each token and weight of a layer.
+    weights = sizes["layers"] * 12 * sizes["hidden"] ** 2
+    assert plan["plan"]["seconds"] > 6 * weights * sizes["batch"] * sizes["sequence"] / (32 * 312e12)
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -98,7 +110,8 @@ def test_the_text_says_what_and_why(step_file: Path) -> None:
         (["--devices", "2", "--memory", "much"], "40GB"),
         (["--devices", "2", "--place", "nothing=0"], "no value 'nothing'"),
         (["--devices", "2", "--compare", "tensr=2"], "tensor=4"),
-        (["--devices", "2", "--compare", "data=3"], "divide the batch"),
+        (["--devices", "2", "--compare", "data=3"], "uses 3 devices"),
+        (["--devices", "3", "--compare", "data=3"], "divide the batch"),
         (["--devices", "4", "--mesh", "2x4"], "one of them"),
     ],
 )

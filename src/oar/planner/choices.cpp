@@ -1,11 +1,13 @@
 #include "oar/planner/choices.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <set>
 
 #include "oar/base/error.h"
+#include "oar/planner/relaxation.h"
 
 namespace oar::planner {
 namespace {
@@ -181,6 +183,7 @@ class Search {
       : problem_(problem),
         order_(std::move(order)),
         branches_(limits.branches),
+        gap_(limits.gap),
         branched_(problem.size(), false) {
     for (int v : order_.branched) branched_[static_cast<size_t>(v)] = true;
   }
@@ -256,7 +259,10 @@ class Search {
     }
     std::vector<int> tried = chosen;
     const double bound_here = bound(tried);
-    if (!best_.options.empty() && bound_here >= best_.cost) return;
+    if (!best_.options.empty() && bound_here >= best_.cost - gap_ * std::abs(best_.cost)) {
+      open_ = std::min(open_, bound_here);
+      return;
+    }
     // Any completion is a choice, too.
     for (int v : order_.branched)
       if (int& option = tried[static_cast<size_t>(v)]; option < 0) option = likely(v, tried);
@@ -292,6 +298,7 @@ class Search {
   const Choices& problem_;
   const Order order_;
   int branches_;
+  const double gap_;
   std::vector<bool> branched_;
   Chosen best_;
   double open_ = kInfinite;
@@ -311,7 +318,8 @@ class Pruning {
     }
     for (bool changed = true; changed;) {
       changed = false;
-      for (size_t v = 0; v < problem.size(); ++v) changed |= prune(static_cast<int>(v));
+      for (size_t v = 0; v < problem.size(); ++v)
+        changed |= drop_impossible(static_cast<int>(v)) || prune(static_cast<int>(v));
     }
   }
 
@@ -338,6 +346,28 @@ class Pruning {
  private:
   double cost(const Choices::Link& l, int a, int b) const {
     return l.cost[static_cast<size_t>(a) * problem_.options(l.b) + static_cast<size_t>(b)];
+  }
+
+  bool drop_impossible(int v) {
+    std::vector<int>& kept = kept_[static_cast<size_t>(v)];
+    const auto first = std::stable_partition(kept.begin(), kept.end(),
+                                             [&](int option) { return possible(v, option); });
+    if (first == kept.end() || first == kept.begin()) return false;
+    kept.erase(first, kept.end());
+    return true;
+  }
+  bool possible(int v, int option) const {
+    if (problem_.costs()[static_cast<size_t>(v)][static_cast<size_t>(option)] >= kImpossible)
+      return false;
+    const auto agrees = [&](size_t at) {
+      const Choices::Link& l = problem_.links()[at];
+      const std::vector<int>& others = kept_[static_cast<size_t>(l.a == v ? l.b : l.a)];
+      return std::any_of(others.begin(), others.end(), [&](int o) {
+        return (l.a == v ? cost(l, option, o) : cost(l, o, option)) < kImpossible;
+      });
+    };
+    const std::vector<size_t>& links = links_of_[static_cast<size_t>(v)];
+    return std::all_of(links.begin(), links.end(), agrees);
   }
 
   bool prune(int v) {
@@ -370,6 +400,32 @@ class Pruning {
   std::vector<std::vector<size_t>> links_of_;
   std::vector<std::vector<int>> kept_;
 };
+
+// Relaxes the problem first, and searches what that leaves open.
+Chosen choose_relaxed(const Choices& problem, const ChooseLimits& limits) {
+  Relaxation relaxation(problem);
+  relaxation.run(limits.gap);
+  Chosen best{relaxation.chosen(), relaxation.cost(),
+              std::min(relaxation.bound(), relaxation.cost())};
+  if (limits.gap > 0 && relaxation.close(limits.gap)) return best;
+  const std::vector<std::vector<int>> kept = relaxation.open_options();
+  const Choices open = relaxation.reduced(kept);
+  const Pruning pruning(open);
+  const Choices small = pruning.reduced();
+  Chosen found = Search(small, order_of(small, limits.table), limits).run();
+  found.options = pruning.original(std::move(found.options));
+  for (size_t v = 0; v < kept.size(); ++v)
+    found.options[v] = kept[v][static_cast<size_t>(found.options[v])];
+  found.cost = problem.cost_of(found.options);
+  // What was ruled out costs no less than the relaxation's choice.
+  best.bound = std::max(best.bound, std::min(found.bound, best.cost));
+  if (found.cost < best.cost) {
+    best.options = std::move(found.options);
+    best.cost = found.cost;
+  }
+  best.bound = std::min(best.bound, best.cost);
+  return best;
+}
 
 }  // namespace
 
@@ -416,7 +472,9 @@ Chosen choose(const Choices& problem, const std::vector<std::vector<int>>& hints
               const ChooseLimits& limits) {
   const Pruning pruning(problem);
   const Choices small = pruning.reduced();
-  Chosen best = Search(small, order_of(small, limits.table), limits).run();
+  Order order = order_of(small, limits.table);
+  Chosen best = order.branched.empty() ? Search(small, std::move(order), limits).run()
+                                       : choose_relaxed(small, limits);
   best.options = pruning.original(std::move(best.options));
   for (const std::vector<int>& hint : hints)
     if (const double cost = problem.cost_of(hint); cost < best.cost) {

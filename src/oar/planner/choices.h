@@ -3,8 +3,10 @@
 // links are values that must change their placement between two calls.
 //
 // Variables are eliminated one by one: what remains of the cost is a table over the neighbours. That is exact, and fast on chains,
-// trees and whatever has narrow tables. If tables would grow beyond a limit, some variables are branched on, with a lower bound
-// that ignores how the others depend on them; the result then says how far from the optimum it may be.
+// trees and whatever has narrow tables. If tables would grow beyond a limit, costs are first moved
+// between variables and links until their least ones make a high bound (relaxation.h), which rules most options out. If tables are
+// still too large, some variables are branched on, with a lower bound that ignores how the others depend on them. The result says
+// how far from the optimum it may be.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +18,9 @@
 
 namespace OAR_API oar {
 namespace planner {
+
+// Costs from here on mean that an option, or a pair of options, cannot be.
+inline constexpr double kImpossible = 1e17;
 
 class Choices {
  public:
@@ -63,6 +68,7 @@ struct Chosen {
 struct ChooseLimits {
   double table = 1 << 20;  // entries of a table
   int branches = 400;      // bounds that are computed
+  double gap = 0;          // a choice that costs this part more than the bound is good enough
 };
 
 // `hints` are choices to start from: the result costs no more than any of them.

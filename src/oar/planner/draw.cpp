@@ -89,7 +89,8 @@ class Picture {
     for (int k = 0; k <= 5; ++k) {
       const double t = plan_.seconds() * k / 5;
       line(at(t), y_, at(t), y_ + 4, "#8c959f");
-      text(at(t) + (k == 5 ? 0 : 2), y_ + 16, seconds_text(t), k == 5 ? "small end" : "small");
+      text(at(t) + (k == 5 ? 0 : 2), y_ + 16, k == 0 ? "0" : seconds_text(t),
+           k == 5 ? "small end" : "small");
     }
     y_ += 44;
   }
@@ -127,6 +128,7 @@ class Picture {
   }
 
   void pass(const Span& span, double height) {
+    constexpr double kPointable = 0.8;  // what is narrower has no times to point at
     const double width = at(span.end) - at(span.start);
     const bool of_batch = span.kind == Span::Forward || span.kind == Span::Backward;
     std::string tip =
@@ -137,8 +139,8 @@ class Picture {
     const auto shade =
         static_cast<double>(span.part / static_cast<int64_t>(plan_.run.stages.size()));
     const auto shades = static_cast<double>(plan_.choice.interleave);
-    box(at(span.start), y_, width - (width > 3 ? 0.6 : 0), height, kColours[span.kind], tip,
-        shades > 1 ? 1 - 0.5 * shade / shades : 1);
+    box(at(span.start), y_, width - (width > 3 ? 0.6 : 0), height, kColours[span.kind],
+        width < kPointable ? std::string() : tip, shades > 1 ? 1 - 0.5 * shade / shades : 1);
     if (of_batch && width > 16 && height > 12)
       out_ += format(
           "<text x=\"{:.1f}\" y=\"{:.1f}\" style=\"font-size:10px;fill:#fff;text-anchor:middle\">{}</text>\n",
@@ -146,34 +148,46 @@ class Picture {
   }
 
   void memory_chart() {
-    head("Memory of a device over time");
-    y_ += 6;
-    const double height = 130, most = std::max(limit_, plan_.memory) * 1.06;
-    const auto level = [&](double bytes) { return y_ + height - bytes / most * height; };
-    line(kLeft, y_ + height, kWidth - kRight, y_ + height, "#8c959f");
-    for (int k = 0; k <= 2; ++k)
-      text(kLeft - 8, level(most * k / 2) + 4, bytes_text(most * k / 2), "small end");
     const std::vector<int64_t> shown = shown_stages();
+    const auto colour = [&](size_t k) {
+      const double last = static_cast<double>(std::max<size_t>(shown.size() - 1, 1));
+      return format("hsl({:.0f},60%,45%)", 210 - 190 * static_cast<double>(k) / last);
+    };
+    head("Memory of a device over time");
+    for (const size_t k : {size_t{0}, shown.size() - 1}) {
+      const double x = kLeft + (k == 0 ? 200 : 290);
+      if (k == 0 && shown.size() == 1) break;
+      box(x, y_ - 24, 11, 11, colour(k));
+      text(x + 16, y_ - 14, format("stage {}", shown[k]), "small");
+    }
+    y_ += 6;
+    // A limit that is far away would leave nothing to see of the memory.
+    constexpr double kFar = 3;
+    const bool far = limit_ > kFar * plan_.memory;
+    const double height = 130, most = (far ? plan_.memory : std::max(limit_, plan_.memory)) * 1.1;
+    const auto level = [&](double bytes) { return y_ + height - bytes / most * height; };
+    for (int k = 0; k <= 2; ++k) {
+      const double bytes = plan_.memory * k / 2, y = level(bytes);
+      line(kLeft, y, kWidth - kRight, y, k == 0 ? "#8c959f" : "#e4e7eb");
+      text(kLeft - 8, y + 4, k == 0 ? "0" : bytes_text(bytes), "small end");
+    }
     for (size_t k = 0; k < shown.size(); ++k) {
       const auto& points = plan_.simulation.memory[static_cast<size_t>(shown[k])];
       std::string path = format("M{:.1f} {:.1f}", at(0), level(points.front().second));
       for (const auto& [t, bytes] : points) path += format("H{:.1f}V{:.1f}", at(t), level(bytes));
       path += format("H{:.1f}", at(plan_.seconds()));
-      const double hue = shown.size() < 2 ? 210
-                                          : 210 - 190 * static_cast<double>(k) /
-                                                      static_cast<double>(shown.size() - 1);
       out_ += format(
-          "<path d=\"{}\" fill=\"none\" stroke=\"hsl({:.0f},60%,45%)\" stroke-width=\"1.3\"><title>stage {}</title></path>\n",
-          path, hue, shown[k]);
-      if (k == 0 || k + 1 == shown.size()) {
-        const double x = kWidth - kRight - 4, y = level(points.back().second) - 4;
-        if (k == 0 || std::abs(y - level(plan_.simulation.memory[0].back().second) + 4) > 13)
-          text(x, y, format("stage {}", shown[k]), "small end");
-      }
+          "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.3\"><title>stage {}</title></path>\n",
+          path, colour(k), shown[k]);
     }
-    line(kLeft, level(limit_), kWidth - kRight, level(limit_), "#cf222e",
-         "stroke-dasharray=\"5 4\"");
-    text(kWidth - kRight - 4, level(limit_) - 5, "limit " + bytes_text(limit_), "small end");
+    if (far) {
+      text(kWidth - kRight, y_ - 18, format("far below the limit of {}", bytes_text(limit_)),
+           "small end");
+    } else {
+      line(kLeft, level(limit_), kWidth - kRight, level(limit_), "#cf222e",
+           "stroke-dasharray=\"5 4\"");
+      text(kWidth - kRight - 4, level(limit_) - 5, "limit " + bytes_text(limit_), "small end");
+    }
     y_ += height;
     time_axis();
   }

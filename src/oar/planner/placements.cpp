@@ -10,7 +10,9 @@
 namespace oar::planner {
 namespace {
 
-constexpr double kNever = 1e18;  // the cost of what cannot be
+constexpr double kNever = 10 * kImpossible;  // the cost of what cannot be
+// Placements are good enough if none is a thousandth better.
+constexpr ChooseLimits kLimits{.table = 1 << 16, .branches = 60, .gap = 1e-3};
 
 size_t index(ValueId id) { return static_cast<size_t>(id); }
 size_t index(Phase phase) { return static_cast<size_t>(phase); }
@@ -112,7 +114,7 @@ class AxisSearch {
     add_relays();
     add_links();
     link_all();
-    return read_plan(choose(problem_));
+    return read_plan(choose(problem_, {}, kLimits));
   }
 
  private:
@@ -181,7 +183,13 @@ class AxisSearch {
     const bool kept = request_.states == StateRule::Whole ||
                       (request_.states == StateRule::Moments && !step_.is_moment(state));
     if (kept && layout != kWhole) return kNever;
+    if (request_.states == StateRule::Cut && layout == kWhole && can_be_cut(v)) return kNever;
     return price(v, layout);
+  }
+  bool can_be_cut(const StepValue& v) const {
+    for (size_t axis = 0; axis < v.shape.size(); ++axis)
+      if (can_cut(v, static_cast<Layout>(axis), parts())) return true;
+    return false;
   }
   double input_cost(const StepValue& v, Layout layout) const {
     if (v.shape.empty()) return 0;

@@ -20,8 +20,8 @@ struct MeshAxis {
   Group group;  // the devices along it
 };
 
-// What may be cut of the states along an axis.
-enum class StateRule : uint8_t { Any, Whole, Moments };
+// What may be cut of the states along an axis; Cut: all that can be.
+enum class StateRule : uint8_t { Any, Whole, Moments, Cut };
 
 // Calls and values that are alike, with all that is near them, have one colour: those of repeated
 // blocks, except near the ends.

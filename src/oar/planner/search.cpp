@@ -22,12 +22,12 @@ class Placer {
 
   std::shared_ptr<const PlacedStep> operator()(const PlanChoice& c) {
     std::vector<AxisPlan> axes;
-    Step divided = step_;
-    if (c.data > 1) {
-      axes.push_back(data_axis(c));
-      divide(divided, axes.back());
+    if (c.data > 1) axes.push_back(data_axis(c));
+    if (c.tensor > 1) {
+      Step divided = step_;
+      if (c.data > 1) divide(divided, axes.back());
+      axes.push_back(tensor_axis(c, divided));
     }
-    if (c.tensor > 1) axes.push_back(tensor_axis(c, divided));
     return std::make_shared<const PlacedStep>(
         placed(step_, machine_, std::move(axes), c.micro_batches));
   }
@@ -45,9 +45,9 @@ class Placer {
     request.micro_batches = c.micro_batches;
     request.states = c.zero == 0   ? StateRule::Whole
                      : c.zero == 1 ? StateRule::Moments
+                     : c.zero == 3 ? StateRule::Cut
                                    : StateRule::Any;
-    // Where it costs no time, less memory is better; the third stage saves it at any price.
-    request.price = c.zero == 3 ? 1.0 : 1e-18;
+    request.price = 1e-18;  // where it costs no time, less memory is better
     return data_.emplace(key, place(step_, machine_, request)).first->second;
   }
 
@@ -151,7 +151,7 @@ class PlanSearch {
 
   SearchResult run() {
     for (const ToldPlan& told : request_.told) {
-      check_choice(step_, told.choice);
+      check_told(told);
       Plan plan = evaluated(placer_, machine_, told.choice, memory_);
       plan.name = told.name;
       result_.told.push_back(plan);
@@ -171,11 +171,21 @@ class PlanSearch {
     std::sort(kept_.begin(), kept_.end(), better);
     result_.best = std::move(kept_.front());
     for (size_t i = 1; i < kept_.size() && result_.alternatives.size() < request_.alternatives; ++i)
-      result_.alternatives.push_back(std::move(kept_[i]));
+      if (kept_[i].name.empty()) result_.alternatives.push_back(std::move(kept_[i]));
     return std::move(result_);
   }
 
  private:
+  void check_told(const ToldPlan& told) const {
+    user_check(
+        told.choice.devices() == request_.devices, ErrorKind::InvalidArgument,
+        "the plan \"{}\" uses {} devices ({} replicas x {} x {} stages), but plans for {} are "
+        "searched.\nhint: Give it as many, or search plans for {}.",
+        told.name, told.choice.devices(), told.choice.data, told.choice.tensor,
+        told.choice.pipeline, request_.devices, told.choice.devices());
+    check_choice(step_, told.choice);
+  }
+
   static bool better(const Plan& a, const Plan& b) {
     if (a.fits != b.fits) return a.fits;
     return a.fits ? a.seconds() < b.seconds() : a.memory < b.memory;

@@ -240,9 +240,15 @@ class StepReader {
   void read_calls() {
     const auto& instructions = program().body.instructions;
     for (size_t i = 0; i < instructions.size(); ++i) {
+      if (is_constant(instructions[i])) continue;
       const size_t parts = parts_of(instructions[i]);
       for (size_t part = 0; part < parts; ++part) add_call(i, parts, part);
     }
+  }
+
+  // Made of numbers alone: every device makes what it needs of it, as of other constants.
+  static bool is_constant(const Instruction& call) {
+    return places_of(call).empty() && !has_regions(call) && !call.op->has(Trait::Random);
   }
 
   void add_call(size_t i, size_t parts, size_t part) {

@@ -7,7 +7,7 @@
 #include "oar/autograd/node.h"
 #include "oar/base/error.h"
 #include "oar/base/string_util.h"
-#include "oar/compiler/capture/capture.h"
+#include "oar/compiler/capture/builder.h"
 #include "oar/formats/json_reader.h"
 #include "oar/ops/core/operators.h"
 #include "oar/ops/gen/all.h"
@@ -107,13 +107,13 @@ class Model {
     const int64_t d = m_.head_width;
     const auto heads = [&](const char* what, int64_t count) {
       const Tensor y = linear_of(x, name + what, m_.hidden, count * d);
-      return reshape(y, {m_.batch, m_.sequence, count, d});
+      return reshape(y, {x.dim(0), m_.sequence, count, d});
     };
     const Tensor q = heads("query", m_.heads), k = heads("key", m_.key_heads),
                  v = heads("value", m_.key_heads);
     const auto [out, log_sum] =
         attention(q, k, v, {}, {}, 1 / std::sqrt(static_cast<double>(d)), 0.0, true);
-    return linear_of(reshape(out, {m_.batch, m_.sequence, m_.heads * d}), name + "out",
+    return linear_of(reshape(out, {x.dim(0), m_.sequence, m_.heads * d}), name + "out",
                      m_.heads * d, m_.hidden);
   }
 
@@ -128,12 +128,11 @@ class Model {
 
   // Of the shared expert and those that the tokens take.
   Tensor mixed(const Tensor& x, const std::string& name) {
-    const int64_t turns = m_.batch * m_.sequence * m_.expert_choices / m_.experts;
     const Tensor scores = softmax(matmul(x, weight_(name + "router", {m_.hidden, m_.experts})), -1);
     const Tensor weights = std::get<0>(topk(scores, m_.expert_choices, -1));
     const Tensor copies =
-        broadcast_to(unsqueeze(x, {2}), {m_.batch, m_.sequence, m_.expert_choices, m_.hidden});
-    const Tensor dealt = transpose(reshape(copies, {turns, m_.experts, m_.hidden}), {1, 0, 2});
+        broadcast_to(unsqueeze(x, {2}), {x.dim(0), m_.sequence, m_.expert_choices, m_.hidden});
+    const Tensor dealt = transpose(reshape(copies, {-1, m_.experts, m_.hidden}), {1, 0, 2});
     const auto expert = [&](const Tensor& t, const char* what, int64_t from, int64_t to) {
       return matmul(t, weight_(name + what, {m_.experts, from, to}));
     };
@@ -141,7 +140,7 @@ class Model {
     const Tensor up = expert(dealt, "experts.up", m_.hidden, m_.expert_inner);
     const Tensor made = expert(silu(gate) * up, "experts.down", m_.expert_inner, m_.hidden);
     const Tensor back =
-        reshape(transpose(made, {1, 0, 2}), {m_.batch, m_.sequence, m_.expert_choices, m_.hidden});
+        reshape(transpose(made, {1, 0, 2}), {x.dim(0), m_.sequence, m_.expert_choices, m_.hidden});
     return sum(back * unsqueeze(weights, {-1}), IntArgs{2}) +
            unit(x, name + "shared.", m_.expert_inner);
   }
@@ -212,13 +211,29 @@ PublishedPlan parse_plan(JsonReader& json) {
   return p;
 }
 
+// A capture that computes nothing: even tensors made of numbers alone, which may be larger than this machine, are recorded.
+Program recorded(const CapturedFunction& function, const std::vector<InputSpec>& inputs,
+                 const std::string& name) {
+  Builder builder(name);
+  std::vector<Tensor> outputs;
+  {
+    const Capture::Scope scope(builder);
+    std::vector<Tensor> symbolic;
+    for (const InputSpec& spec : inputs) symbolic.push_back(builder.input(spec));
+    outputs = function(symbolic);
+  }
+  return builder.finish(std::move(outputs));
+}
+
 }  // namespace
 
 Program training_step(const Transformer& model) {
   const Transformer m = completed(model);
   const DType dtype = m.half ? DType::BFloat16 : DType::Float32;
-  const InputSpec data[] = {{DType::Int64, {m.batch, m.sequence}, "tokens"},
-                            {DType::Int64, {m.batch, m.sequence}, "labels"}};
+  // Open, so that nothing of the batch's size is ever computed; the planner takes the hint.
+  const Dim batch = Dim::symbol("batch", m.batch, 1);
+  const InputSpec data[] = {{DType::Int64, {batch, m.sequence}, "tokens"},
+                            {DType::Int64, {batch, m.sequence}, "labels"}};
   Weights weights(dtype);
   {
     const NoGrad off;
@@ -236,7 +251,7 @@ Program training_step(const Transformer& model) {
       specs.push_back(std::move(spec));
     }
   specs.push_back({DType::Float32, {}, "steps"});
-  Program program = capture(
+  Program program = recorded(
       [&](const std::vector<Tensor>& in) {
         const auto list = [&](size_t k) {
           const auto first = in.begin() + static_cast<std::ptrdiff_t>(2 + k * count);
