@@ -68,7 +68,7 @@ def test_writing_to_paddle_is_seen_in_oar():
     [
         ("import paddle.cost_model", "ModuleNotFoundError", "paddle.cost_model"),
         ("import paddle.distributed.io", "ModuleNotFoundError", "paddle.distributed.io"),
-        ("from paddle.distributed import rpc", "ImportError", "paddle.distributed.rpc"),
+        ("from paddle.distributed import passes", "ImportError", "paddle.distributed.passes"),
         ("import paddle; paddle.distributed.io", "AttributeError", "paddle.distributed.io"),
         ("import paddle; paddle.distributed.fsdp", "AttributeError", "paddle.distributed.fsdp"),
     ],

@@ -81,7 +81,7 @@ MISTAKES = {
     "role": (lambda: fleet.init(role_maker=3), ValueError, "role_maker must be a role maker"),
     "collective": (lambda: fleet.init(is_collective=1), ValueError, "is_collective must be a bool"),
     "workers": (
-        lambda: fleet.init(fleet.UserDefinedRoleMaker(worker_endpoints=["a:1", "b:2"])), NotImplementedError, "2 workers"),
+        lambda: fleet.init(fleet.UserDefinedRoleMaker(worker_endpoints=["a:1", "b:2"])), ValueError, "2 workers and 0 servers"),
     "processes": (
         lambda: fleet.init(fleet.UserDefinedRoleMaker(is_collective=True, worker_endpoints=["a:1", "b:2"])), ValueError,
         "2 workers, but the launcher of this process has started 1"),

@@ -104,9 +104,11 @@ def calibrate(output: str | None = None, sizes: Sequence[int] = _SIZES, repeat: 
     Examples:
         >>> import oar
         >>> from oar.distributed.planning import calibrate
-        >>> calibrate()  # outside of a job
-        Traceback (most recent call last):
-        RuntimeError: [calibrate] needs the processes of a job...
+        >>> try:
+        ...     calibrate()  # outside of a job
+        ... except RuntimeError as error:
+        ...     print(str(error).splitlines()[0])
+        [calibrate] needs the processes of a job, at least 2, after init_parallel_env().
     """
     if not is_initialized() or get_world_size() < 2:
         raise RuntimeError(

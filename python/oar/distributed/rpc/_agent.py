@@ -21,7 +21,13 @@ _THREADS = 16  # calls that a worker serves at the same time; calls that wait fo
 
 
 class WorkerInfo(NamedTuple):
-    """A worker: its name, its number and where it listens."""
+    """A worker: its name, its number and where it listens.
+
+    Examples:
+        >>> from oar.distributed.rpc import WorkerInfo
+        >>> WorkerInfo("trainer0", 0, "127.0.0.1", 40001).name
+        'trainer0'
+    """
 
     name: str
     rank: int
