@@ -30,7 +30,7 @@ def libraries(binary: Path) -> set[Path]:
     missing = re.findall(r"(\S+) => not found", listed)
     if missing:
         sys.exit(f"{binary} needs {', '.join(missing)}, which this machine does not have.")
-    return {Path(path) for path in re.findall(r"(?:=> |^\s+)(/\S+)", listed, flags=re.MULTILINE)}
+    return {Path(path) for path in re.findall(r"(?:=> |^\s+)(/.+) \(0x[0-9a-f]+\)$", listed, flags=re.MULTILINE)}
 
 
 def copy(source: Path, target: Path) -> None:
