@@ -136,11 +136,11 @@ class Picture {
     tip +=
         format("{}, {} to {}", kKinds[span.kind], seconds_text(span.start), seconds_text(span.end));
     // Parts of an interleaved pipeline differ in shade.
-    const auto shade =
-        static_cast<double>(span.part / static_cast<int64_t>(plan_.run.stages.size()));
+    const int64_t turn = span.part / static_cast<int64_t>(plan_.run.stages.size());
     const auto shades = static_cast<double>(plan_.choice.interleave);
     box(at(span.start), y_, width - (width > 3 ? 0.6 : 0), height, kColours[span.kind],
-        width < kPointable ? std::string() : tip, shades > 1 ? 1 - 0.5 * shade / shades : 1);
+        width < kPointable ? std::string() : tip,
+        shades > 1 ? 1 - 0.5 * static_cast<double>(turn) / shades : 1);
     if (of_batch && width > 16 && height > 12)
       out_ += format(
           "<text x=\"{:.1f}\" y=\"{:.1f}\" style=\"font-size:10px;fill:#fff;text-anchor:middle\">{}</text>\n",

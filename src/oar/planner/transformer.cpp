@@ -23,7 +23,7 @@ Transformer completed(Transformer m) {
   const std::pair<const char*, int64_t> sizes[] = {
       {"layers", m.layers},         {"hidden", m.hidden},
       {"heads", m.heads},           {"key_heads", m.key_heads},
-      {"head_width", m.head_width}, {"inner", m.inner},
+      {"head_width", m.head_width}, {"inner_width", m.inner},
       {"vocabulary", m.vocabulary}, {"sequence", m.sequence},
       {"batch", m.batch},           {"expert_choices", m.expert_choices}};
   for (const auto& [name, size] : sizes)
@@ -286,7 +286,7 @@ ModelFile parse_model(std::string_view text) {
       {"heads", into(m.heads)},
       {"key_heads", into(m.key_heads)},
       {"head_width", into(m.head_width)},
-      {"inner", into(m.inner)},
+      {"inner_width", into(m.inner)},
       {"vocabulary", into(m.vocabulary)},
       {"sequence", into(m.sequence)},
       {"batch", into(m.batch)},
