@@ -130,7 +130,7 @@ def calibrate(output: str | None = None, sizes: Sequence[int] = _SIZES, repeat: 
             all_reduce(taken)
             points.append((float(x.shape[0] * 4), float(taken) / count))
         curves.append({"collective": name, "devices": 2 if name == "send" else count, "points": [list(p) for p in points]})
-    latency, slope = _line([(p[0], p[1]) for p in curves[-1]["points"]])
+    latency, slope = _line(points)  # of the last one
     machine["links"] = [{"name": "host", "devices": max(count, 2), "latency": latency, "bandwidth": 1 / slope}]
     machine["curves"] = curves
     if output is not None and get_rank() == 0:
