@@ -1,11 +1,15 @@
-"""Paddle's guards around its two kinds of programs. Oar has one kind, so what is left is the mode."""
+"""Paddle's guards around its two kinds of programs.
+
+Oar has one kind. What is left is the mode, and the names in which a program shows its calls.
+"""
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from oar._framework import in_dynamic_mode
-from oar.static.program import mode
+from oar.static.program import mode, older_programs
 
 __all__ = ["DygraphOldIrGuard", "DygraphPirGuard", "IrGuard", "OldIrGuard", "ir_guard"]
 
@@ -22,8 +26,8 @@ class IrGuard:
     """
 
     def __enter__(self) -> None:
-        self._mode = mode(True)
-        self._mode.__enter__()
+        self._mode = contextlib.ExitStack()
+        self._mode.enter_context(mode(True))
 
     def __exit__(self, *exc: Any) -> None:
         self._mode.__exit__(*exc)
@@ -33,7 +37,21 @@ ir_guard = IrGuard()
 
 
 class OldIrGuard(IrGuard):
-    """As ``IrGuard``."""
+    """As ``IrGuard``. Programs created inside show their calls in the names that ``Block.append_op`` takes.
+
+    Examples:
+        >>> import oar
+        >>> with oar.pir_utils.OldIrGuard():
+        ...     block = oar.static.Program().global_block()
+        ...     w = block.create_parameter([2], 'float32', 'w', oar.nn.initializer.Constant(0.5))
+        ...
+        >>> [(op.type, op.attr('value')) for op in block.ops]
+        [('fill_constant', 0.5)]
+    """
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._mode.enter_context(older_programs())
 
 
 class DygraphPirGuard:

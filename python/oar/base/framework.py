@@ -15,9 +15,9 @@ from oar.base.proto.framework_pb2 import OpProto
 from oar.framework import core, unique_name
 from oar.framework.mode import in_dynamic_or_pir_mode, in_pir_mode, use_pir_api
 from oar.framework.parameter import EagerParamBase, Parameter
+from oar.static.operator import Operator
 from oar.static.program import (
     Block,
-    Operator,
     Program,
     default_main_program,
     default_startup_program,

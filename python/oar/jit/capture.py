@@ -17,8 +17,8 @@ class Operation:
         self._name = name
 
     def name(self) -> str:
-        """The op that is called."""
-        return self._name
+        """The name of the op as Paddle's programs write it, ``pd_op.add`` for example."""
+        return f"pd_op.{self._name}"
 
     def __repr__(self) -> str:
         return f"<Operation {self._name}>"

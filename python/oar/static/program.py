@@ -14,6 +14,7 @@ from oar import _C
 from oar._C import Tensor
 from oar.framework import unique_name
 from oar.framework.parameter import Parameter
+from oar.static.operator import Operator, OlderOperator
 
 __all__ = [
     "Block",
@@ -28,44 +29,6 @@ __all__ = [
 ]
 
 _by_serial: weakref.WeakValueDictionary[int, Program] = weakref.WeakValueDictionary()
-
-
-class Operator:
-    """One call of a program: its operands, its results, its attributes."""
-
-    def __init__(self, block: Block, index: int, row: tuple[str, list[str], list[str], dict[str, Any]]) -> None:
-        self.block = block
-        self.idx = index
-        self.type, self.input_arg_names, self.output_arg_names, self._attributes = row
-
-    def name(self) -> str:
-        """The name of the op."""
-        return self.type
-
-    @property
-    def attr_names(self) -> list[str]:
-        """The names of its attributes."""
-        return list(self._attributes)
-
-    def attr(self, name: str) -> Any:
-        """One of its attributes."""
-        if name not in self._attributes:
-            raise ValueError(f"[{self.type}] has no attribute {name!r}. It has {', '.join(self._attributes) or 'none'}.")
-        return self._attributes[name]
-
-    def has_attr(self, name: str) -> bool:
-        """Whether it has an attribute of this name."""
-        return name in self._attributes
-
-    def attrs(self) -> dict[str, Any]:
-        """All attributes by name."""
-        return dict(self._attributes)
-
-    all_attrs = attrs
-
-    def __repr__(self) -> str:
-        attributes = [f"{key}={value!r}" for key, value in self._attributes.items()]
-        return f"{', '.join(self.output_arg_names)} = {self.type}({', '.join(self.input_arg_names + attributes)})"
 
 
 class Block:
@@ -84,7 +47,10 @@ class Block:
     @property
     def ops(self) -> list[Operator]:
         """The calls so far."""
-        return [Operator(self, i, row) for i, row in enumerate(self.program._builder.calls())]
+        return [self._operator(i, row) for i, row in enumerate(self.program._builder.calls())]
+
+    def _operator(self, index: int, row: Any) -> Operator:
+        return (OlderOperator if self.program._older else Operator)(self, index, row)
 
     @property
     def vars(self) -> dict[str, Tensor]:
@@ -135,7 +101,7 @@ class Block:
         rows = calls()
         if len(rows) == before:
             raise ValueError(f"[append_op] {type} wrote no call.")
-        return Operator(self, len(rows) - 1, rows[-1])
+        return self._operator(len(rows) - 1, rows[-1])
 
     def _variables(self, value: Any) -> Any:
         """Variables where names of them are given."""
@@ -145,11 +111,16 @@ class Block:
 
     def create_parameter(self, shape: Any, dtype: Any, name: str | None = None, initializer: Any = None,
                          trainable: bool = True, **kwargs: Any) -> Parameter:
-        """A parameter, initialised by the default startup program."""
-        from oar.framework import ParamAttr
-        from oar.static.states import create_parameter
+        """A parameter of this program, which fills it in every run if there is an initializer.
 
-        return create_parameter(shape, dtype, attr=ParamAttr(name, initializer, trainable=trainable))
+        So a startup program gets the parameter with an initializer, and a main program without one.
+        """
+        from oar.static.states import program_parameter
+
+        known = ("optimize_attr", "regularizer", "do_model_average", "need_clip", "is_distributed")
+        settings = {key: kwargs[key] for key in known if key in kwargs}
+        settings |= {"name": name or unique_name.generate("_generated_var"), "trainable": trainable}
+        return program_parameter(self.program, shape, dtype, settings, initializer)
 
     def __repr__(self) -> str:
         return self.program.to_string()
@@ -193,6 +164,7 @@ class Program:
         self._lengths: dict[str, Tensor] = {}  # of sequences, by the open size that they divide
         self._low_ranges: list[tuple[int, int]] = []  # the calls inside `amp.fp16_guard`
         self._seed = Program._seed_to_come
+        self._older = _mode.older  # its calls are shown in Paddle's older names
         # A block keeps its program alive, not the other way round: a cycle would keep both until a collection.
         self._kept_block: weakref.ref[Block] | None = None
         _by_serial[self._builder.serial] = self
@@ -281,6 +253,7 @@ class Program:
         with written_elsewhere():
             twin = Program(self._builder.clone(for_test))
         twin._seed = self._seed
+        twin._older = self._older
         for name, parameter in self._parameters.items():
             twin._adopt(twin._builder.find(name), name, parameter)
         lengths = {size: twin._builder.find(variable.name) for size, variable in self._lengths.items()}
@@ -359,6 +332,7 @@ class _Mode(threading.local):
 
     def __init__(self) -> None:
         self.static = False
+        self.older = False  # whether programs are created as within `OldIrGuard`
         self.guards: list[tuple[Program, Program]] = []
 
     def sync(self) -> None:
@@ -458,6 +432,16 @@ def mode(static: bool) -> Iterator[None]:
         yield
     finally:
         _set_mode(before)
+
+
+@contextlib.contextmanager
+def older_programs() -> Iterator[None]:
+    """Programs created within the block show their calls in Paddle's older names."""
+    before, _mode.older = _mode.older, True
+    try:
+        yield
+    finally:
+        _mode.older = before
 
 
 def _set_mode(static: bool) -> None:

@@ -13,55 +13,76 @@ from oar._C import Tensor, ops
 from oar.framework import unique_name
 from oar.framework.parameter import Parameter
 from oar.framework.parameter import create_parameter as create_parameter
-from oar.static.program import Program, default_main_program, default_startup_program
+from oar.static.program import Program, default_main_program, default_startup_program, mode
 
-__all__ = ["create_global_var", "create_parameter", "empty_variable", "make_state", "static_parameter"]
+__all__ = ["create_global_var", "create_parameter", "empty_variable", "make_state", "program_parameter", "static_parameter"]
 
 
-def _initialise(name: str, make: Callable[[], Tensor]) -> tuple[list[int], Any]:
-    """Makes the startup program compute what ``make`` returns; returns shape and dtype."""
-    startup = default_startup_program()
-    there = startup._builder.find(name)
+def _initialise(program: Program, name: str, make: Callable[[], Tensor]) -> tuple[list[int], Any]:
+    """Makes a program compute what ``make`` returns as the content of a state; returns shape and dtype."""
+    there = program._builder.find(name)
     if there is not None:
         return list(there.shape), there.dtype
 
     def write() -> Tensor:
         with oar.no_grad():
             value = make()
-            state = startup._builder.state(list(value.shape), value.dtype, name)
+            state = program._builder.state(list(value.shape), value.dtype, name)
             ops.copy_into(state, value)
         return state
 
-    state = startup._within(write)
+    state = program._within(write)
     return list(state.shape), state.dtype
 
 
 def make_state(make: Callable[[], Tensor], name: str) -> Tensor:
     """A state of the main program, whose initial content the startup program computes by calling ``make``."""
-    shape, dtype = _initialise(name, make)
+    shape, dtype = _initialise(default_startup_program(), name, make)
     return default_main_program()._builder.state(shape, dtype, name)
 
 
 def static_parameter(shape: Sequence[int], dtype: Any, initializer: Any, settings: dict[str, Any]) -> Parameter:
-    """A parameter of the main program; the one of this name, if there is one."""
+    """A parameter of the main program, filled by the startup program; the one of this name, if there is one."""
     main, name = default_main_program(), settings["name"]
-    there = main._parameters.get(name)
+    there = _parameter_there(main, name, shape)
     if there is not None:
-        if list(there.shape) != list(shape):
-            raise ValueError(f"the parameter {name!r} has shape {there.shape} already; it cannot have {list(shape)} too.")
         return there
+    _initialise(default_startup_program(), name, lambda: _first_value(shape, dtype, initializer))
+    return _declare(main, shape, dtype, settings)
 
-    def first_value() -> Tensor:
-        if hasattr(initializer, "has_sampler") and initializer.has_sampler():
-            return initializer.sample(list(shape), dtype)
-        tensor = ops.zeros(list(shape), dtype)
-        initializer(tensor, None)
-        return tensor
 
-    _initialise(name, first_value)
-    parameter = Parameter(data=main._builder.state(list(shape), dtype, name), **settings)
-    main._builder.follow(parameter)
-    main._parameters[name] = parameter
+def program_parameter(program: Program, shape: Sequence[int], dtype: Any, settings: dict[str, Any],
+                      initializer: Any) -> Parameter:
+    """A parameter of a program, which fills it itself if there is an initializer; the one of this name, if there is one."""
+    there = _parameter_there(program, settings["name"], shape)
+    if there is not None:
+        return there
+    if initializer is not None:
+        with mode(True):
+            _initialise(program, settings["name"], lambda: _first_value(shape, dtype, initializer))
+    return _declare(program, shape, dtype, settings)
+
+
+def _parameter_there(program: Program, name: str, shape: Sequence[int]) -> Parameter | None:
+    there = program._parameters.get(name)
+    if there is not None and list(there.shape) != list(shape):
+        raise ValueError(f"the parameter {name!r} has shape {there.shape} already; it cannot have {list(shape)} too.")
+    return there
+
+
+def _first_value(shape: Sequence[int], dtype: Any, initializer: Any) -> Tensor:
+    dtype = oar.dtype(dtype)
+    if hasattr(initializer, "has_sampler") and initializer.has_sampler():
+        return initializer.sample(list(shape), dtype)
+    tensor = ops.zeros(list(shape), dtype)
+    initializer(tensor, None)
+    return tensor
+
+
+def _declare(program: Program, shape: Sequence[int], dtype: Any, settings: dict[str, Any]) -> Parameter:
+    parameter = Parameter(data=program._builder.state(list(shape), dtype, settings["name"]), **settings)
+    program._builder.follow(parameter)
+    program._parameters[settings["name"]] = parameter
     return parameter
 
 

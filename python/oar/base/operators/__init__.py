@@ -189,6 +189,14 @@ def find_older(name: str) -> Form | None:
     return _table()[1].get(name)
 
 
+def older_attributes(name: str) -> dict[str, str]:
+    """The older names of an op's attributes, by their names in Oar."""
+    form = find(name)
+    if not isinstance(form, Form):
+        return {}
+    return {argument.target: argument.older[0] for argument in form.arguments if argument.target}
+
+
 def _writing(form: Form) -> Callable:
     def write(*args: Any, **kwargs: Any) -> Any:
         written = args[0] if args else kwargs[form.arguments[0].name]

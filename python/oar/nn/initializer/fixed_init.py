@@ -151,8 +151,8 @@ class Orthogonal(Initializer):
         if len(shape) < 2:
             raise AssertionError(f"Orthogonal needs 2 dimensions or more, but received {list(shape)}.")
         rows, columns = shape[0], math.prod(shape[1:])
-        drawn = oar.randn([max(rows, columns), min(rows, columns)], dtype="float64").numpy()
-        q, r = np.linalg.qr(drawn)
-        q = q * np.where(np.diag(r) < 0, -1.0, 1.0)
-        q = q.T if rows < columns else q
-        return _from_array(q.reshape(tuple(shape)) * self._gain, dtype)
+        drawn = oar.randn([max(rows, columns), min(rows, columns)], dtype="float64")
+        q, r = oar.linalg.qr(drawn)
+        q = q * oar.sign(oar.diag(r))
+        q = q.t() if rows < columns else q
+        return (q.reshape(list(shape)) * self._gain).astype(dtype)

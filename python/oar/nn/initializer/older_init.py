@@ -15,6 +15,7 @@ from oar.nn.initializer.random_init import (
     _draw_dtype,
     _Kaiming,
     _rounded,
+    _uniform,
     _Xavier,
 )
 
@@ -27,10 +28,6 @@ __all__ = [
     "UniformInitializer",
     "XavierInitializer",
 ]
-
-
-def _uniform(shape: Sequence[int], dtype: Any, low: float, high: float, seed: int) -> Tensor:
-    return _rounded(oar.uniform(list(shape), dtype=_draw_dtype(dtype), min=low, max=high, seed=seed), dtype)
 
 
 def _normal(shape: Sequence[int], dtype: Any, mean: float, std: float, seed: int) -> Tensor:
@@ -80,10 +77,10 @@ class UniformInitializer(Uniform):
         self._seed, self._places, self._value = seed, [i * (diag_step + 1) for i in range(diag_num)], diag_val
 
     def sample(self, shape: Sequence[int], dtype: Any) -> Tensor:
-        drawn = _uniform(shape, dtype, self._low, self._high, self._seed) if self._seed else super().sample(shape, dtype)
+        drawn = _uniform(shape, dtype, self._low, self._high, self._seed)
         if not self._places:
             return drawn
-        if self._places[-1] >= drawn.size:
+        if oar.in_dynamic_mode() and self._places[-1] >= drawn.size:  # a run of a program says so itself
             raise ValueError(
                 f"[UniformInitializer] diag_num is {len(self._places)}, but place {self._places[-1]} is not in a parameter "
                 f"of {drawn.size} elements."
@@ -102,12 +99,12 @@ class NormalInitializer(Normal):
         seed: a seed for this initialiser; 0 follows ``oar.seed``.
     """
 
-    def __init__(self, loc: float = 0.0, scale: float = 1.0, seed: int = 0) -> None:
+    def __init__(self, loc: complex = 0.0, scale: float = 1.0, seed: int = 0) -> None:
         super().__init__(loc, scale)
         self._seed = seed
 
     def sample(self, shape: Sequence[int], dtype: Any) -> Tensor:
-        return _normal(shape, dtype, self._mean, self._std, self._seed) if self._seed else super().sample(shape, dtype)
+        return self._drawn(shape, dtype, self._seed) if self._seed else super().sample(shape, dtype)
 
 
 class TruncatedNormalInitializer(TruncatedNormal):

@@ -41,15 +41,21 @@ def _program_seed() -> int:
     return programs.default_main_program().random_seed if programs is not None and in_dynamic_mode() else 0
 
 
-def _uniform(shape: Sequence[int], dtype: Any, low: float, high: float) -> Tensor:
-    return _rounded(oar.uniform(list(shape), dtype=_draw_dtype(dtype), min=low, max=high, seed=_program_seed()), dtype)
+def _uniform(shape: Sequence[int], dtype: Any, low: float, high: float, seed: int = 0) -> Tensor:
+    # The op rounds to bfloat16 itself. As in Paddle, only float16 is a cast of its own in a program.
+    wide = "float32" if dtype_name(dtype) == "float16" else dtype
+    return _rounded(oar.uniform(list(shape), dtype=wide, min=low, max=high, seed=seed or _program_seed()), dtype)
 
 
 def _normal(shape: Sequence[int], dtype: Any, mean: float, std: float) -> Tensor:
-    seed = _program_seed()
-    wide = _draw_dtype(dtype)
-    drawn = ops.gaussian(list(shape), seed=seed, dtype=wide) if seed else oar.randn(list(shape), dtype=wide)
-    return _rounded(drawn * std + mean if mean else drawn * std, dtype)
+    return _rounded(ops.gaussian(list(shape), mean, std, _program_seed(), _draw_dtype(dtype)), dtype)
+
+
+def _complex_normal(shape: Sequence[int], dtype: Any, mean: float, std: float, seed: int = 0) -> Tensor:
+    """Both parts have this mean and half of the variance."""
+    part = "float32" if dtype_name(dtype) == "complex64" else "float64"
+    both = ops.gaussian([*shape, 2], mean, std / math.sqrt(2.0), seed, part)
+    return oar.as_complex(both)
 
 
 class Uniform(Initializer):
@@ -80,7 +86,7 @@ class Normal(Initializer):
     """Values from a normal distribution.
 
     Args:
-        mean: the mean.
+        mean: the mean; for complex parameters that of both parts, also as a complex number of equal parts.
         std: the standard deviation.
 
     Examples:
@@ -90,11 +96,21 @@ class Normal(Initializer):
         [[3.0], [3.0]]
     """
 
-    def __init__(self, mean: float = 0.0, std: float = 1.0, name: str | None = None) -> None:
+    def __init__(self, mean: complex = 0.0, std: float = 1.0, name: str | None = None) -> None:
+        if isinstance(mean, complex):
+            if mean.real != mean.imag:
+                raise ValueError("if mean is a complex number, its real part should equal its imaginary part, but "
+                                 f"received {mean}.")
+            mean = mean.real
         self._mean, self._std = float(mean), float(std)
 
     def sample(self, shape: Sequence[int], dtype: Any) -> Tensor:
-        return _normal(shape, dtype, self._mean, self._std)
+        return self._drawn(shape, dtype, _program_seed())
+
+    def _drawn(self, shape: Sequence[int], dtype: Any, seed: int) -> Tensor:
+        if dtype_name(dtype).startswith("complex"):
+            return _complex_normal(shape, dtype, self._mean, self._std, seed)
+        return ops.gaussian(list(shape), self._mean, self._std, seed, dtype)  # rounds 16-bit values once
 
 
 class TruncatedNormal(Initializer):

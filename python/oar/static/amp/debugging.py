@@ -48,7 +48,7 @@ def _get_op_stats_list(program: Any) -> list[dict[str, OperatorStatsUnit]]:
     for block in program.blocks:
         units: dict[str, OperatorStatsUnit] = {}
         for op, dtype in zip(block.ops, program._builder.result_dtypes()):
-            units.setdefault(older_name(op.type), OperatorStatsUnit()).update(dtype)
+            units.setdefault(older_name(op._op), OperatorStatsUnit()).update(dtype)
         found.append(units)
     return found
 

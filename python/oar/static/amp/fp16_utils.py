@@ -92,7 +92,7 @@ def parameters_read(program: Any, ranges: list[tuple[int, int]], amp_lists: Any)
     full: set[str] = set()
     for op in program.global_block().ops:
         inside = any(begin <= op.idx < end for begin, end in ranges)
-        (low if inside and op.type not in stay and op.type not in norms else full).update(names.intersection(op.input_arg_names))
+        (low if inside and op._op not in stay and op._op not in norms else full).update(names.intersection(op.input_arg_names))
     return low - full
 
 
