@@ -116,3 +116,24 @@ def test_a_diagonal_that_does_not_fit():
     oar.disable_static()
     with pytest.raises(ValueError, match="place 255 is not in a parameter of 50 elements"):
         oar.create_parameter([5, 10], "float32", default_initializer=first)
+
+
+def test_an_attribute_that_only_paddle_has():
+    with pir_utils.OldIrGuard():
+        block = static.Program().global_block()
+    block.create_parameter([4], "float32", "w", initializer.TruncatedNormal(2.0, 1.5))
+    (op,) = block.ops
+    assert op.type == "truncated_gaussian_random"
+    assert {n: op.attr(n) for n in ("mean", "std", "seed", "a", "b")} == {"mean": 2, "std": 1.5, "seed": 0, "a": -2, "b": 2}
+    written = block.append_op(type=op.type, outputs={"Out": block.create_var(shape=[4])}, attrs=op.attrs())
+    assert written.attrs() == op.attrs()
+
+
+def test_setitem_leaves_its_argument():
+    main = static.Program()
+    with static.program_guard(main):
+        x = static.data("x", [2, 3])
+        y = static.setitem(x, (slice(None), 1), 7.0)
+    given = np.arange(6, dtype="float32").reshape(2, 3)
+    before, after = static.Executor().run(main, feed={"x": given}, fetch_list=[x, y])
+    assert before.tolist() == given.tolist() and after.tolist() == [[0, 7, 2], [3, 7, 5]]

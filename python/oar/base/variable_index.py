@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from oar._C import Tensor, ops
+from oar._C import Tensor
+from oar.static.variable import setitem
 
 __all__ = ["_getitem_static", "_setitem_static"]
 
@@ -14,8 +15,4 @@ def _getitem_static(x: Tensor, indices: Any) -> Tensor:
     return x[indices]
 
 
-def _setitem_static(x: Tensor, indices: Any, values: Any) -> Tensor:
-    """A copy of x in which ``indices`` hold the values."""
-    made = ops.assign(x)
-    made[indices] = values
-    return made
+_setitem_static = setitem

@@ -32,7 +32,7 @@ from oar.static.program import Program, default_main_program, default_startup_pr
 from oar.static.scope import Scope, global_scope, scope_guard
 from oar.static.guards import cpu_places, cuda_places, device_guard, name_scope, xpu_places
 from oar.static.states import create_global_var, create_parameter
-from oar.static.variable import Variable, data
+from oar.static.variable import Variable, data, setitem
 from oar.static.weight_norm import WeightNormParamAttr
 
 __all__ = [
@@ -83,5 +83,6 @@ __all__ = [
     "serialize_program",
     "set_ipu_shard",
     "set_program_state",
+    "setitem",
     "xpu_places",
 ]

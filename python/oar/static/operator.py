@@ -66,14 +66,18 @@ class OlderOperator(Operator):
         """The older name of the op."""
         from oar.amp._names import older_name
 
-        return older_name(self._op)
+        return self._form.older if self._form else older_name(self._op)
+
+    @property
+    def _form(self) -> Any:
+        from oar.base import operators
+
+        return operators.form_of(self._op)
 
     @functools.cached_property
     def _attributes(self) -> dict[str, Any]:
-        from oar.base import operators
-
-        names = operators.older_attributes(self._op)
-        made = {names.get(key, key): value for key, value in self._given.items() if not key.startswith("_")}
+        given = {key: value for key, value in self._given.items() if not key.startswith("_")}
+        made = self._form.older_attributes(given) if self._form else given
         if "out_dtype" in made:  # Paddle's ops that have one repeat what they are given
             made["in_dtype"] = self._dtype_of(self.input_arg_names[0])
         return made

@@ -12,7 +12,7 @@ from oar._C import Tensor
 from oar.static.program import default_main_program
 from oar.static.sequences import declare_lengths
 
-__all__ = ["Variable", "data"]
+__all__ = ["Variable", "data", "setitem"]
 
 
 # NumPy's comparisons of shapes take an open size for the number that it stands for.
@@ -90,6 +90,34 @@ def data(name: str, shape: Any, dtype: Any = None, lod_level: int = 0) -> Tensor
     made = builder.input(sizes, dtype, name, True)
     if lod_level:
         declare_lengths(default_main_program(), made, lod_level, _size)
+    return made
+
+
+def setitem(x: Tensor, index: Any, value: Any) -> Tensor:
+    """A copy of ``x`` in which the places of ``index`` hold ``value``; ``x`` stays as it is.
+
+    Args:
+        x: the tensor.
+        index: the places, as in ``x[index]``.
+        value: a tensor or a number.
+
+    Returns:
+        a tensor.
+
+    Examples:
+        >>> import oar
+        >>> oar.enable_static()
+        >>> main, startup = oar.static.Program(), oar.static.Program()
+        >>> with oar.static.program_guard(main, startup):
+        ...     x = oar.zeros([4])
+        ...     y = oar.static.setitem(x, slice(1, 3), 5.0)
+        ...
+        >>> [found.tolist() for found in oar.static.Executor().run(main, fetch_list=[x, y])]
+        [[0.0, 0.0, 0.0, 0.0], [0.0, 5.0, 5.0, 0.0]]
+        >>> oar.disable_static()
+    """
+    made = _C.ops.assign(x)
+    made[index] = value
     return made
 
 

@@ -78,6 +78,16 @@ class Form:
         """What does the work."""
         return _function(self._function)
 
+    def calls(self, op: str) -> bool:
+        """Whether it only calls this op of the registry."""
+        return self._function == f"ops.{op}"
+
+    def older_attributes(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Attributes of the op under their older names; those that Oar does not have hold their defaults."""
+        names = {argument.target: argument.older[0] for argument in self.arguments if argument.target}
+        unused = {a.older[0]: a.default for a in self.arguments if not a.target and a.optional and a.default is not None}
+        return unused | {names.get(key, key): value for key, value in given.items()}
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if len(args) > len(self.arguments):
             names = ", ".join(a.name for a in self.arguments)
@@ -189,12 +199,11 @@ def find_older(name: str) -> Form | None:
     return _table()[1].get(name)
 
 
-def older_attributes(name: str) -> dict[str, str]:
-    """The older names of an op's attributes, by their names in Oar."""
-    form = find(name)
-    if not isinstance(form, Form):
-        return {}
-    return {argument.target: argument.older[0] for argument in form.arguments if argument.target}
+@functools.cache
+def form_of(op: str) -> Form | None:
+    """How Paddle calls an op of the registry: the line of its name, or else one that leads to the op."""
+    forms = _table()[0]
+    return forms.get(op) or next((form for form in forms.values() if form.calls(op)), None)
 
 
 def _writing(form: Form) -> Callable:

@@ -59,10 +59,6 @@ def uniform_inplace(x, min=-1.0, max=1.0, seed=0, diag_num=0, diag_step=0, diag_
     return ops.uniform(list(x.shape), x.dtype, min, max, seed)
 
 
-def truncated_gaussian_random(shape, mean, std, seed, a, b, dtype):
-    return ops.truncated_normal(list(shape), mean, std, a, b, dtype)
-
-
 def _put(output: Tensor, value: Tensor) -> Tensor:
     from oar.base.operators import put
 

@@ -436,7 +436,7 @@ trilinear_interp trilinear_interp_v2 | x:X out_size:OutSize size_tensor[]:SizeTe
 triu | x:X diagonal=0 -> Out
 triu_indices | row col offset dtype place=None> -> out
 trunc | input:X -> Out
-truncated_gaussian_random | shape mean std seed a b dtype='float32' place=None> -> Out
+truncated_gaussian_random | shape mean std seed=0> a b dtype='float32' place=None> -> Out @ ops.truncated_normal
 unbind | input:X axis=0 -> Out[]
 unfold | x:X kernel_sizes strides paddings dilations -> Y @ nn.functional.unfold
 uniform uniform_random | shape:shape|ShapeTensor|ShapeTensorList dtype='float32' min=-1.0 max=1.0 seed=0 place=None>
