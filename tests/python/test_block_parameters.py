@@ -137,3 +137,28 @@ def test_setitem_leaves_its_argument():
     given = np.arange(6, dtype="float32").reshape(2, 3)
     before, after = static.Executor().run(main, feed={"x": given}, fetch_list=[x, y])
     assert before.tolist() == given.tolist() and after.tolist() == [[0, 7, 2], [3, 7, 5]]
+
+
+def test_arguments_and_where_they_come_from():
+    main = static.Program()
+    with static.program_guard(main):
+        x = static.data("x", [2, 2], "float64")
+        drawn = oar.uniform([2, 2], min=-0.5, max=0.25, seed=7)
+        (drawn.astype("float64") * x).sum()
+    draw, cast, product = main.global_block().ops[:3]
+    names = draw.get_input_names()
+    values = {n: draw.operand(i).source().get_defining_op().attrs()["value"] for i, n in enumerate(names)}
+    assert values | {"min": -0.5, "max": 0.25, "shape": [2, 2], "seed": 7} == values
+    assert draw.num_operands() == len(names) == len(draw.operands_source())
+    assert cast.operand_source(0).dtype == oar.float32 and cast.operand_source(0).get_defining_op().idx == draw.idx
+    assert product.get_input_names() == ["x", "y"] and product.operand_source(1).dtype == oar.float64
+    assert product.operand_source(1).name == "x" and product.operand_source(1).get_defining_op() is None
+
+
+def test_arguments_of_a_list_have_no_numbers():
+    main = static.Program()
+    with static.program_guard(main):
+        oar.concat([static.data("x", [2]), static.data("y", [2])])
+    with pytest.raises(NotImplementedError, match="input_arg_names has the names"):
+        main.global_block().ops[0].get_input_names()
+    assert main.global_block().ops[0].input_arg_names == ["x", "y"]
