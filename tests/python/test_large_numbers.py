@@ -218,3 +218,9 @@ def test_weighted_cross_entropy_of_halves(reduction):
                           oar.to_tensor(weight, dtype="float16"), reduction=reduction)
     assert got.dtype == oar.float16
     np.testing.assert_allclose(float(got), expected if expected < 65504 else np.inf, rtol=1e-3)
+
+
+def test_integer_weights_of_a_bin_wrap_around():
+    high = np.iinfo(np.int64).max
+    sums = oar.bincount(oar.to_tensor([1, 1, 2]), weights=oar.to_tensor(np.array([high, 2, 5])))
+    assert sums.tolist() == [0, -high, 5]

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "oar/backend/cpu/loops/axis.h"
+#include "oar/backend/cpu/reduce/reducers.h"
 #include "oar/backend/cpu/sort/line_sorter.h"
 #include "oar/tensor/byte_count.h"
 
@@ -33,14 +34,17 @@ void count_bins(Sum* bins, int64_t bin_count, int64_t n, const Weight* weights, 
       const int64_t count = std::min(kBlock, end - i);
       for (int64_t k = 0; k < count; ++k) at[k] = bin_of(i + k);
       if (weights)
-        for (int64_t k = 0; k < count; ++k)
-          own[std::max<Bin>(at[k], 0)] += at[k] >= 0 ? static_cast<Sum>(weights[i + k]) : Sum(0);
+        for (int64_t k = 0; k < count; ++k) {
+          Sum& bin = own[std::max<Bin>(at[k], 0)];
+          bin = wrapping_add(bin, at[k] >= 0 ? static_cast<Sum>(weights[i + k]) : Sum(0));
+        }
       else
         for (int64_t k = 0; k < count; ++k) own[std::max<Bin>(at[k], 0)] += at[k] >= 0;
     }
   });
   for (int64_t piece = 1; piece < pieces; ++piece)
-    for (int64_t b = 0; b < bin_count; ++b) bins[b] += all[(piece - 1) * bin_count + b];
+    for (int64_t b = 0; b < bin_count; ++b)
+      bins[b] = wrapping_add(bins[b], all[(piece - 1) * bin_count + b]);
 }
 
 // The counts as int64, or sums of weights in the dtype of the weights.
