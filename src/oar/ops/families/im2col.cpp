@@ -23,6 +23,9 @@ std::array<Dim, 2> places(const Windows& w, Dim height, Dim width) {
   user_check(w.padding.size() == 4, ErrorKind::InvalidArgument, "paddings {} must have 4 numbers.",
              to_string(w.padding));
   check_padding(as_dims(w.padding), 2);
+  for (const int64_t word : w.padding)
+    user_check(!Dim::from_word(word).is_symbolic(), ErrorKind::Unsupported,
+               "paddings must be numbers, not open sizes.\nhint: Pad the images before.");
   return {window_count(height, w.kernel[0], w.stride[0], w.padding[0] + w.padding[2], w.dilation[0],
                        false, 0, 2),
           window_count(width, w.kernel[1], w.stride[1], w.padding[1] + w.padding[3], w.dilation[1],
