@@ -27,7 +27,7 @@ def content(dtype: str, shape: tuple[int, ...] = SHAPE, more: int = 0) -> oar.Te
 
 
 def pieces_of(key: str, whole: oar.Tensor, cut: str, rank: int, size: int) -> ShardedWeight | oar.Tensor | None:
-    """A process's piece of a tensor; None if it has none."""
+    """The piece of a tensor that a process has; None if there is no such piece."""
     shape = tuple(whole.shape)
     if cut == "whole":
         return whole.clone()

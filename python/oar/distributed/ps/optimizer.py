@@ -14,7 +14,7 @@ __all__ = ["DenseParameters", "ServerOptimizer"]
 
 
 class DenseParameters:
-    """Parameters as one array, one behind the other: the dense table of the servers."""
+    """All parameters, joined in one array: the dense table of the servers."""
 
     def __init__(self, names: Sequence[str], shapes: Sequence[Sequence[int]], dtypes: Sequence[str]) -> None:
         for name, dtype in zip(names, dtypes):
